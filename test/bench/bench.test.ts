@@ -2,11 +2,14 @@
  * @lane processes
  * @ci
  */
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BenchLibrary, benchLibrary, benchModule } from './library.js';
+
+// Programs take long to start on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 interface Guard {
   readonly atLeast: number;

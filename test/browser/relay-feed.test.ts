@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import * as t from 'io-ts';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { defer, retry, Subscription, tap } from 'rxjs';
 import { type FeedLog, LogError } from '../../src/log/index.js';

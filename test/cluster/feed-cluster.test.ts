@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';

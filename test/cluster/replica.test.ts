@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BehaviorSubject, defer, filter, finalize, firstValueFrom, NEVER, throwError } from 'rxjs';

@@ -2,7 +2,7 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
 import { Logger } from '@nestjs/common';
 import { metrics } from '@opentelemetry/api';
@@ -19,6 +19,9 @@ import { Log } from '../nestjs/support.js';
 import { startSdk } from '../otel/sdk.js';
 import { waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
+
+// Servers take long to start on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 /** Real servers with one fault each. Every output alone must show it within this time, in ms. */
 const limitMs = 5_000;

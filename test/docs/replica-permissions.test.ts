@@ -2,7 +2,7 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { connect, PermissionViolationError } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,6 +18,9 @@ import { startTestCluster } from '../cluster/support/replicas.js';
 import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
 import { waitFor } from '../support/wait-for.js';
 import { fencesOf } from './fences.js';
+
+// Servers take long to start on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 /** The fence of the guide that contains this text. */
 const fenceWith = (text: string): string => {

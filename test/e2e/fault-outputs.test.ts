@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type INestApplicationContext, Logger, type ServiceUnavailableException } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';

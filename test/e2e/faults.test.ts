@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it } from '@jest/globals';
 import { map, type Observable, tap, timer } from 'rxjs';
 import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
 import {

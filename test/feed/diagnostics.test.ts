@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { lastValueFrom, noop, type Observable } from 'rxjs';

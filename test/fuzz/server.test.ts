@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it } from '@jest/globals';
 import fc, { type Arbitrary } from 'fast-check';
 import { isUtf8 } from 'node:buffer';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { once } from 'node:events';

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { advisoryLock, lockFile } from '../../src/log/lock.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
+import { itInCi } from '../support/cases.js';
 
 const folder = tempFolder();
 const opened = new Set<number>();
@@ -78,8 +79,10 @@ describe('advisoryLock', () => {
   });
 });
 
-it('locks a file on Alpine, even though the package has no binary for it', () => {
-  const program = `
+itInCi(
+  'locks a file on Alpine, even though the package has no binary for it',
+  () => {
+    const program = `
     const fs = require('node:fs');
     const exists = fs.existsSync;
     fs.existsSync = (path) => path === '/etc/alpine-release' || exists(path);
@@ -97,7 +100,9 @@ it('locks a file on Alpine, even though the package has no binary for it', () =>
     const [one, other] = [fs.openSync(path, 'r+'), fs.openSync(path, 'r+')];
     console.log(JSON.stringify([isMissing, lock.tryLock(one, 0, 0), lock.tryLock(other, 0, 0)]));
   `;
-  const args = ['-e', program, folder.path('alpine')];
-  const printed = execFileSync(process.execPath, args, { encoding: 'utf8' });
-  expect(JSON.parse(printed)).toEqual(process.platform === 'linux' ? [true, true, false] : expect.anything());
-});
+    const args = ['-e', program, folder.path('alpine')];
+    const printed = execFileSync(process.execPath, args, { encoding: 'utf8' });
+    expect(JSON.parse(printed)).toEqual(process.platform === 'linux' ? [true, true, false] : expect.anything());
+  },
+  120_000,
+);

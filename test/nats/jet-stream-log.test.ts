@@ -2,7 +2,7 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -27,6 +27,9 @@ import {
   textsOf,
 } from '../log/support.js';
 import { waitFor } from '../support/wait-for.js';
+
+// Servers take long to start on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 describeInstalled('nats', 'a log on JetStream', () => {
   let server: RealServer;

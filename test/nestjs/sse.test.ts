@@ -1,3 +1,4 @@
+/** @lane clock */
 import {
   type CanActivate,
   Controller,

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';

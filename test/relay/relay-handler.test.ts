@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest, type RequestListener } from 'node:http';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { existsSync, readFileSync, stat } from 'node:fs';
 import { Agent } from 'node:http';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Agent as HttpAgent } from 'node:http';

@@ -14,7 +14,7 @@ import {
   tradeFeedEvents$,
   type TradeFeedOptions,
 } from '../../src/index.js';
-import { isAllCases } from '../support/cases.js';
+import { isAllCases, itInCi } from '../support/cases.js';
 import { failureRow } from '../support/failure-table.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, outcomeOf, plantedKey, until } from '../support/feed.js';
@@ -256,15 +256,19 @@ describe('a blocked main thread', () => {
 describe('a process', () => {
   const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
 
-  it.each<[string, readonly string[], Record<string, string>]>([
+  itInCi.each<[string, readonly string[], Record<string, string>]>([
     ['without flags', [], {}],
     ['with flags and NODE_OPTIONS', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
-  ])('whose only work was a feed in a worker exits %s', async (_what, flags, more) => {
-    await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
-    const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);
-    expect(ended).toEqual({ code: 0, signal: null, stdout: 'a\nb\nc\n', stderr: '' });
-    expect(wire.tickets[0]?.headers['x-api-key']).toBe(plantedKey);
-  });
+  ])(
+    'whose only work was a feed in a worker exits %s',
+    async (_what, flags, more) => {
+      await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
+      const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);
+      expect(ended).toEqual({ code: 0, signal: null, stdout: 'a\nb\nc\n', stderr: '' });
+      expect(wire.tickets[0]?.headers['x-api-key']).toBe(plantedKey);
+    },
+    120_000,
+  );
 });
 
 /** The rows with different keys. */

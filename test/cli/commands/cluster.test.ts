@@ -273,7 +273,7 @@ for (const kind of ['redis', 'nats'] as const)
       for (const [n, password] of known.entries())
         await admin.call('ACL', 'SETUSER', `user${n}`, 'on', `>${password}`, '~*', '&*', '+@all');
       admin.disconnect();
-    });
+    }, 60_000);
     afterAll(() => broker.kill());
     const addressOf = (user: number, password: string) => `${kind}://user${user}:${password}@127.0.0.1:${broker.port}`;
 

@@ -1,3 +1,4 @@
+/** @lane clock */
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';

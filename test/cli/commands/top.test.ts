@@ -1,3 +1,4 @@
+/** @lane clock */
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';

@@ -79,10 +79,14 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
     beforeAll(async () => {
       server = await startServer(kind, config);
       engines = [await server.connect(), await server.connect()];
-    });
+    }, 60_000);
     afterAll(() => server.stop());
 
-    it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
+    it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))(
+      '%s',
+      (_, run) => run(),
+      60_000,
+    );
 
     /** Retries a call until it succeeds, like a replica. */
     const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
