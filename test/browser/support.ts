@@ -1,6 +1,6 @@
 import { afterEach } from '@jest/globals';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Subscription } from 'rxjs';
+import { Subject, type Subscription } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
@@ -143,6 +143,7 @@ export class Receiver {
   readonly watermarks: number[] = [];
   isComplete = false;
   readonly subscription: Subscription;
+  readonly #changes = new Subject<void>();
 
   constructor(
     url: string | URL,
@@ -154,9 +155,16 @@ export class Receiver {
         if (event.type === 'watermark') this.watermarks.push(event.at);
         else this.events.push(event);
         onEvent(event);
+        this.#changes.next();
       },
-      error: (error: TradeFeedError) => (this.error = error),
-      complete: () => (this.isComplete = true),
+      error: (error: TradeFeedError) => {
+        this.error = error;
+        this.#changes.complete();
+      },
+      complete: () => {
+        this.isComplete = true;
+        this.#changes.complete();
+      },
     });
   }
 
@@ -182,7 +190,7 @@ export class Receiver {
   }
 
   async until(holds: (receiver: this) => boolean): Promise<this> {
-    await waitFor(() => holds(this));
+    await waitFor(() => holds(this), { on: this.#changes });
     return this;
   }
 

@@ -15,6 +15,7 @@ export class FakeOutput extends Writable {
   /** The callback of a blocked write. */
   #blocked: (() => void) | undefined;
   #isBlocked = false;
+  readonly #changes = new Subject<void>();
 
   constructor(size?: { readonly columns?: number; readonly rows?: number }) {
     super({ decodeStrings: true, highWaterMark: 1_024 });
@@ -25,6 +26,7 @@ export class FakeOutput extends Writable {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.text += chunk.toString();
+    this.#changes.next();
     if (this.#isBlocked) this.#blocked = done;
     else done();
   }
@@ -47,7 +49,12 @@ export class FakeOutput extends Writable {
 
   /** Waits until the text matches. */
   until(pattern: RegExp): Promise<RegExpExecArray> {
-    return waitFor(() => pattern.exec(this.text), { what: () => `${pattern} in: ${this.text}` });
+    return waitFor(() => pattern.exec(this.text), { on: this.#changes, what: () => `${pattern} in: ${this.text}` });
+  }
+
+  /** Says that the command has exited, so that nothing waits for more text. */
+  exited(): void {
+    this.#changes.complete();
   }
 }
 
@@ -96,7 +103,10 @@ export const commandRunner = (): ((line: string, given?: Given) => Running) => {
   return (line, given) => {
     const context = fakeContext(given);
     contexts.push(context);
-    const exit = run(line.split(' ').filter(Boolean), context);
+    const exit = run(line.split(' ').filter(Boolean), context).finally(() => {
+      context.stdout.exited();
+      context.stderr.exited();
+    });
     const end = (signal: Interrupt = 'SIGINT'): Promise<number> => {
       context.interrupt$.next(signal);
       return exit;

@@ -1,6 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { waitFor } from '../../support/wait-for.js';
+import type { Readable } from 'node:stream';
+import { Subject } from 'rxjs';
+import { startLimitMs, waitFor } from '../../support/wait-for.js';
 
 /** The command. It loads the built program, so run `npm run build` first; `npm test` does. */
 const main = new URL('../../../bin/rx-trade-feed.js', import.meta.url).pathname;
@@ -16,9 +18,6 @@ export interface Program {
   /** The exit code, or the signal that killed it, once its output is complete. */
   readonly exit: Promise<number | NodeJS.Signals | null>;
 }
-
-/** Longer than even a busy machine takes to start a program, in ms. */
-const limitMs = 55_000;
 
 const running = new Set<ChildProcessWithoutNullStreams>();
 
@@ -52,21 +51,34 @@ const shell = ([file = '', ...args]: readonly string[], env: Readonly<Record<str
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(file, args, { env: { PATH, HOME, ...env } });
   running.add(child);
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const stdout = outputOf(child.stdout);
+  const stderr = outputOf(child.stderr);
   child.stdin.on('error', () => undefined);
   return {
     child,
-    stdout: () => stdout,
-    stderr: () => stderr,
-    untilStdout: (pattern) => waitFor(() => pattern.exec(stdout), { limitMs, what: () => `${pattern} in: ${stdout}` }),
-    untilStderr: (pattern) => waitFor(() => pattern.exec(stderr), { limitMs, what: () => `${pattern} in: ${stderr}` }),
+    ...{ stdout: stdout.text, stderr: stderr.text },
+    ...{ untilStdout: stdout.until, untilStderr: stderr.until },
     exit: new Promise((ended) => {
       child.once('close', (code, signal) => {
         running.delete(child);
         ended(signal ?? code);
       });
     }),
+  };
+};
+
+/** Stores the text of a stream. */
+const outputOf = (stream: Readable) => {
+  const changes = new Subject<void>();
+  let all = '';
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    all += text;
+    changes.next();
+  });
+  stream.once('close', () => changes.complete());
+  return {
+    text: () => all,
+    until: (pattern: RegExp) =>
+      waitFor(() => pattern.exec(all), { on: changes, limitMs: startLimitMs, what: () => `${pattern} in: ${all}` }),
   };
 };
