@@ -6,6 +6,7 @@ import { startFaultProxy } from '../../test/support/fault-proxy.js';
 import { randomFaults, seededRandom } from '../../test/support/faults.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
+import { waitFor } from '../../test/support/wait-for.js';
 import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
 import {
@@ -116,8 +117,7 @@ export const runEpisode = async (
   for (const held of service.handshakes.values()) held.accept(1);
   for (const open of service.allStreams) if (!open.isClosed) stream(source, open);
   const hasRecovered = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > recoveryFrom + 200);
-  for (const end = performance.now() + RECOVERY_MS; performance.now() < end && !live().every(hasRecovered);)
-    await delay(20);
+  await waitFor(() => live().every(hasRecovered), { limitMs: RECOVERY_MS }).catch(() => undefined);
   for (const feed of live().filter((each) => !hasRecovered(each)))
     found.push(
       `feed ${feed.facts.subscription} received no frame in ${RECOVERY_MS} ms without faults: ${lastOf(feed)}`,
@@ -125,10 +125,10 @@ export const runEpisode = async (
 
   for (const { unsubscribe } of live()) unsubscribe();
   // The service never sees the end of a connection that the network dropped, so count the connections of the client.
-  for (const end = performance.now() + 4_000; performance.now() < end && proxy.open > 0;) await delay(20);
+  await waitFor(() => proxy.open === 0, { limitMs: 4_000 }).catch(() => undefined);
   if (proxy.open > 0) found.push(`${proxy.open} connections of the client are still open`);
   for (const socket of service.open) socket.destroy();
-  while (service.open.size > 0) await delay(5);
+  await waitFor(() => service.open.size === 0);
   stopTimers$.next();
 
   for (const { log, facts } of watched.values()) {

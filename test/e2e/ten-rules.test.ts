@@ -25,12 +25,6 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
-/** Waits for a condition at least this long and at least 100 turns, because a busy machine can pause the process. */
-const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<void> => {
-  const end = performance.now() + limitMs;
-  for (let turn = 0; !condition() && (turn < 100 || performance.now() < end); turn += 1) await turns(1);
-};
-
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
 
 describe('rule 1: nothing of an attempt outlives it', () => {
@@ -63,10 +57,12 @@ describe('rule 1: nothing of an attempt outlives it', () => {
         (response, wire, n) => {
           const isOpen = () => [...wire.open].some((socket) => socket === first);
           // The server may notice the end of the first connection some turns later. A closing handshake would take a second.
-          void turnsUntil(() => !isOpen(), 500).then(() => {
-            openAtSecond = isOpen();
-            issue()(response, wire, n);
-          });
+          void waitFor(() => !isOpen(), { limitMs: 500 })
+            .catch(() => undefined)
+            .then(() => {
+              openAtSecond = isOpen();
+              issue()(response, wire, n);
+            });
         },
       ],
       handshake: [
@@ -130,12 +126,12 @@ describe('rule 1, after unsubscribing', () => {
 describe('rule 4: unsubscribing releases everything', () => {
   const releasedAfter = async (
     wire: Wire,
-    ready: (event: FeedEvent | undefined) => boolean | Promise<boolean>,
+    ready: (event: FeedEvent | undefined) => boolean,
     options?: TradeFeedOptions,
   ): Promise<void> => {
     const events: FeedEvent[] = [];
     const subscription = tradeFeedEvents$('market', optionsFor(wire, options)).subscribe((event) => events.push(event));
-    while (!(await ready(events.at(-1)))) await turns(1);
+    await waitFor(() => ready(events.at(-1)));
     const { connections } = wire;
     const count = events.length;
     subscription.unsubscribe();

@@ -19,7 +19,7 @@ import {
 } from './feed-model.js';
 import { OwnError, type Watched } from './watched.js';
 
-/** How long to wait for an expected result, in wall clock ms. */
+/** How long to wait for an expected result, in real ms. */
 const LIMIT_MS = 20_000;
 
 /** The real feeds and their service. */

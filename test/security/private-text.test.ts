@@ -27,6 +27,7 @@ import { cases } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
 import { portOf } from '../support/gate.js';
 import { deadAddress } from '../support/listen.js';
+import { waitFor } from '../support/wait-for.js';
 import { issue, startWire, type Wire } from '../support/wire.js';
 
 const folder = tempFolder();
@@ -101,7 +102,7 @@ describe('a page receives only the fixed texts of the library', () => {
         const source = new Source();
         const web = await relayed(source.events$);
         const early = bytesUntil(web, 'event: connect-again');
-        while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
+        await waitFor(() => source.active > 0);
         source.emit(...eventsOf(failure));
         source.subject.error(failure);
         for (const bytes of [await early, await bytesUntil(web, 'event: connect-again')]) {
@@ -120,7 +121,7 @@ describe('a page receives only the fixed texts of the library', () => {
       const source = new Source();
       const web = await relayed(source.events$);
       const bytes = bytesUntil(web, 'event: connect-again');
-      while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
+      await waitFor(() => source.active > 0);
       source.emit(frame('one'), { type: 'disconnected', at: 1, failure: failure as TradeFeedError });
       source.subject.error(failure);
       expect(await bytes).not.toMatch(isPrivate);

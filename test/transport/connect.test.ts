@@ -15,6 +15,7 @@ import {
 import { certificateFor } from '../support/certificate.js';
 import { closed } from '../support/feed.js';
 import { portOf, startGate } from '../support/gate.js';
+import { waitFor } from '../support/wait-for.js';
 import { startWire, type Wire } from '../support/wire.js';
 
 describe('originOf', () => {
@@ -94,7 +95,7 @@ describe('connectSocket', () => {
     const url = new URL(`wss://${host}:${portOf(wire.wssUrl)}`);
     const socket = connectSocket(url, { ca: tls.cert, ...(servername && { servername }) });
     await once(socket, 'secureConnect');
-    while (wire.open.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    await waitFor(() => wire.open.size > 0);
     expect([...wire.open]).toMatchObject([{ servername: named }]);
     socket.destroy();
   });
