@@ -8,7 +8,7 @@ import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../
 import type { TradeFeedService } from '../../src/testing/index.js';
 import { itInCi } from '../support/cases.js';
 import { certificateFor } from '../support/certificate.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, startTestLimitMs, waitFor } from '../support/wait-for.js';
 import { envOf } from './support/fakes.js';
 import { endPrograms, type Program, program, shellCommand } from './support/program.js';
 import { tempFolder } from './support/temp-folder.js';
@@ -18,9 +18,7 @@ const folder = tempFolder();
 
 type Env = ReturnType<typeof envOf>;
 
-// Starting programs takes time.
-const limitMs = 150_000;
-jest.setTimeout(limitMs);
+jest.setTimeout(startTestLimitMs);
 
 let service: TradeFeedService;
 beforeAll(async () => {
@@ -119,7 +117,7 @@ describe('the program: listen', () => {
     listener.child.stdout.pause();
     otherService.push('market', `${'x'.repeat(4 * 1024 * 1024)}\n`);
     // The first bytes have arrived, and the rest are stuck.
-    await waitFor(() => listener.child.stdout.readableLength > 0, { limitMs });
+    await waitFor(() => listener.child.stdout.readableLength > 0, { limitMs: startLimitMs });
     listener.child.kill('SIGTERM');
     expect(await once(listener.child, 'exit')).toStrictEqual([0, null]);
     listener.child.stdout.resume();
@@ -146,7 +144,7 @@ describe('the program: record and replay', () => {
     const recorder = feed(`record --output ${file}`);
     await recorder.untilStderr(/\(connection 1\)/);
     const lines = () => readFileSync(join(file, '0000000000000000.ndjson'), 'utf8').split('\n');
-    await waitFor(() => lines().length >= 20, { limitMs });
+    await waitFor(() => lines().length >= 20, { limitMs: startLimitMs });
     recorder.child.kill('SIGINT');
     expect(await recorder.exit).toBe(0);
     const [, frames = ''] = /Z (\d+) frames, .*; log: .*market\n$/.exec(recorder.stderr()) ?? [];

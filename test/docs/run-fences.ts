@@ -8,10 +8,10 @@ import { startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { itInCi } from '../support/cases.js';
 import { runModules, slowMachine } from '../support/run-modules.js';
+import { startTestLimitMs } from '../support/wait-for.js';
 import { root } from './fences.js';
 
-// Programs take long on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
+jest.setTimeout(startTestLimitMs);
 
 export interface FenceRun {
   readonly code: string;

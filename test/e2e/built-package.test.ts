@@ -8,6 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { runProgram } from '../support/run-program.js';
+import { startTestLimitMs } from '../support/wait-for.js';
 
 const dist = resolve(import.meta.dirname, '../../dist');
 const worker = join('worker', 'inside', 'feed-worker.js');
@@ -48,8 +49,7 @@ const pageFiles = async (options: BuildOptions): Promise<readonly number[]> => {
     .map(({ contents }) => gzipSync(contents, { level: 9 }).length);
 };
 
-// Programs take long to start on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
+jest.setTimeout(startTestLimitMs);
 
 describe('the built package', () => {
   it('has a single class for each name in all entry points, a worker and the command', async () => {

@@ -6,10 +6,10 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { plantedKey } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
+import { startTestLimitMs } from '../support/wait-for.js';
 import { accept, close, refuse, startWire, text, type Wire } from '../support/wire.js';
 
-// Programs take long to start on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
+jest.setTimeout(startTestLimitMs);
 
 const names = ['reconnect.mjs', 'retained-memory.mjs', 'take-three.mjs', 'unsubscribe-in.mjs'];
 const program = bundledPrograms('test/e2e/programs', names);

@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { endPrograms, shellCommand } from '../cli/support/program.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, startTestLimitMs, waitFor } from '../support/wait-for.js';
 import { type Example, type Run, runExample, runTogether } from './run-example.js';
 
-// Programs take long on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
+jest.setTimeout(startTestLimitMs);
 
 // What each example prints, in this order, with the local service that it starts.
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
@@ -158,7 +157,7 @@ describe('as a separate program', () => {
     const { child, exit, stdout, stderr, untilStdout } = shellCommand(command, { METRICS_PORT: '0' });
     const [, address = ''] = await untilStdout(/^metrics on (http:\S+)$/m);
     const hasScraped = (pattern: RegExp) =>
-      waitFor(async () => pattern.test(await (await fetch(address)).text()), { limitMs: 100_000 });
+      waitFor(async () => pattern.test(await (await fetch(address)).text()), { limitMs: startLimitMs });
     await hasScraped(/^messaging_client_consumed_messages_total\{.+\} [1-9]/m);
     await hasScraped(/^trade_feed_connection_state\{.+trade_feed_state="live".+\} 1$/m);
     child.kill('SIGINT');

@@ -26,7 +26,7 @@ import {
   startWriter,
   textsOf,
 } from '../log/support.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 
 // Servers take long to start on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(120_000);
@@ -282,13 +282,13 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
       send();
       await server.broker.start();
       send();
-      await waitFor(() => textsOf(reader.records).length === sent, { limitMs: 30_000 });
+      await waitFor(() => textsOf(reader.records).length === sent, { limitMs: startLimitMs });
     }
     await writer.end();
     expect(writer.errors).toEqual([]);
     expect(textsOf(reader.records)).toEqual(texts(1, sent + 1));
     expect(short(await all(log))).toEqual(['0:opened', ...texts(1, sent + 1).map((text, n) => `${n + 1}:${text}`)]);
-    await waitFor(() => textsOf(consumed).length >= sent, { limitMs: 30_000 });
+    await waitFor(() => textsOf(consumed).length >= sent, { limitMs: startLimitMs });
     expect(new Set(textsOf(consumed)).size).toBe(sent);
     consuming.unsubscribe();
     // The next writer can't know whether the server has lost something.
@@ -300,7 +300,7 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     ]);
     await waitFor(() => short(reader.records).at(-1) === '1000000002:{"n":1}');
     expect(short(reader.records)).not.toContain('-:gap log-behind');
-  }, 120_000);
+  });
 
   it('counts the frames that find no room while the server is away, or ends', async () => {
     const errors: LogError[] = [];
@@ -314,7 +314,7 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     expect(errors.map(({ code }) => code)).toEqual(['log-write-failed']);
     await server.broker.start();
     const gap = () => reader.records.find(({ type }) => type === 'gap') as { readonly missed: number } | undefined;
-    await waitFor(gap, { limitMs: 30_000 });
+    await waitFor(gap, { limitMs: startLimitMs });
     const { missed } = gap()!;
     expect(missed).toBeGreaterThan(900);
     writer.send(...frames(1_011, 1_016));
@@ -328,7 +328,7 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     strict.send(opened(), ...frames(1, 11));
     await waitFor(() => strict.errors.length > 0);
     expect(strict.errors.map(({ code }) => code)).toEqual(['log-write-failed']);
-  }, 120_000);
+  });
 
   it('begins a new log after the server has lost its data, with a gap for readers and consumers', async () => {
     const { server, reader, log, other, writer } = await setUp();
@@ -341,28 +341,28 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     server.broker.wipe();
     await server.broker.start();
     writer.send(frame(11));
-    await waitFor(() => writer.errors.length > 0, { limitMs: 30_000 });
+    await waitFor(() => writer.errors.length > 0, { limitMs: startLimitMs });
     expect(writer.errors[0]).toMatchObject({ code: 'log-write-failed' });
     await append(log, [opened(5_000), ...frames(100, 103)]);
-    await waitFor(() => textsOf(reader.records).length === 13, { limitMs: 30_000 });
+    await waitFor(() => textsOf(reader.records).length === 13, { limitMs: startLimitMs });
     const codes = reader.records.flatMap((record) => (record.type === 'gap' ? [record.failure.code] : []));
     expect(codes).toEqual(['log-behind']);
     expect(short(await all(log, { from: position }))[0]).toBe('-:gap log-behind');
     expect(textsOf(await all(log))).toEqual(texts(100, 103));
-  }, 120_000);
+  });
 
   it('ends readers and writers when the connection is closed', async () => {
     const { server, connections, reader, writer } = await setUp();
     await using _ = server;
     await connections[0].close();
     writer.send(frame(11));
-    await waitFor(() => writer.errors.length > 0, { limitMs: 30_000 });
+    await waitFor(() => writer.errors.length > 0, { limitMs: startLimitMs });
     expect(writer.errors[0]).toMatchObject({ code: 'log-write-failed' });
     await connections[1].close();
-    await waitFor(() => reader.errors.length > 0, { limitMs: 30_000 });
+    await waitFor(() => reader.errors.length > 0, { limitMs: startLimitMs });
     expect(reader.errors[0]).toMatchObject({ code: 'log-corrupt' });
     await expect(append(jetStreamLog(connections[0], { name: 'market' }), [])).rejects.toMatchObject({
       code: 'log-write-failed',
     });
-  }, 120_000);
+  });
 });

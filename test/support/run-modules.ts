@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Observable, ReplaySubject } from 'rxjs';
+import { startLimitMs } from './wait-for.js';
 
 export interface Module {
   readonly url: string;
@@ -28,9 +29,6 @@ export const withoutSlowness = (output: string): string =>
 
 const host = new URL('module-host.mjs', import.meta.url).pathname;
 
-/** Kills a process that hangs. No test needs a program to be faster than this. */
-const limitMs = 100_000;
-
 interface Message extends Partial<ModuleOutput> {
   readonly index?: number;
   readonly stream?: 'stdout' | 'stderr';
@@ -53,7 +51,8 @@ export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: re
     env: { PATH: process.env['PATH'], NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+  // It hangs: no test needs a program to be faster than this.
+  const timer = setTimeout(() => child.kill('SIGKILL'), startLimitMs);
 
   const add = ({ index, stream, text = '', ...ends }: Message): void => {
     for (const at of index === undefined ? outputs.keys() : [index]) {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { withoutSlowness } from './run-modules.js';
+import { startLimitMs } from './wait-for.js';
 
 export interface Ended {
   readonly code: number | null;
@@ -25,7 +26,7 @@ export const runProgram = async (
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // No test needs a program to be faster than this.
-    ...{ timeout: 100_000, killSignal: 'SIGKILL' },
+    ...{ timeout: startLimitMs, killSignal: 'SIGKILL' },
   });
   let stdout = '';
   let stderr = '';

@@ -20,9 +20,11 @@ import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, outcomeOf, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, startTestLimitMs, waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
 import { type Row, rows as wireFailures, untrusted } from '../transport/wire-failures.js';
+
+jest.setTimeout(startTestLimitMs);
 
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
@@ -32,7 +34,7 @@ const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
 /** Waits until the first worker starts: its file is imported on demand. */
 const firstWorker = async (): Promise<Worker> => {
-  return waitFor(() => workers.started[0]);
+  return waitFor(() => workers.started[0], { limitMs: startLimitMs });
 };
 const errorOf = async (options: TradeFeedOptions): Promise<unknown> => {
   try {
