@@ -12,7 +12,7 @@ import { type FeedLog, feedLog } from '../../src/log/index.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
 import { shortTimes } from './support/replicas.js';
 
@@ -46,16 +46,17 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
       };
       let pushed = 0;
       const push = (): void => service.push('market', String((pushed += 1)));
+      const eventually = <T>(condition: () => T | Promise<T>) => waitFor(condition, { limitMs: startLimitMs });
       /** Pushes frames until a replica appends the last one. */
       const append = (to: ReturnType<typeof start>) =>
-        waitFor(() => {
+        eventually(() => {
           const isLast = to.texts.includes(String(pushed));
           if (!isLast) push();
           return isLast;
         });
       /** Waits until the log has the last frame. Returns its frames as numbers, and the types of the other records. */
       const stored = (log: FeedLog) =>
-        waitFor(async () => {
+        eventually(async () => {
           const records = await lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
           const words = records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
           return words.includes(pushed) ? words : undefined;
@@ -64,22 +65,22 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
       try {
         const log = await logOf(kind, server, folder);
         const first = start('first');
-        await waitFor(() => first.role === 'owning');
+        await eventually(() => first.role === 'owning');
         const second = start('second');
-        await waitFor(() => second.role === 'following');
+        await eventually(() => second.role === 'following');
         await append(first);
         await stored(log);
         const before = pushed;
         first.child.kill('SIGSTOP');
         // They arrive at the stopped process: its connection is still the newest.
         for (let n = 0; n < 3; n += 1) push();
-        await waitFor(() => second.role === 'owning');
+        await eventually(() => second.role === 'owning');
         // A stopped process keeps the lock of a folder.
-        if (kind === 'redis') await waitFor(() => second.codes.includes('log-in-use'));
+        if (kind === 'redis') await eventually(() => second.codes.includes('log-in-use'));
         else await append(second);
         const { length } = first.codes;
         first.child.kill('SIGCONT');
-        await waitFor(() => first.codes.length > length && first.role === 'following');
+        await eventually(() => first.codes.length > length && first.role === 'following');
         expect(first.codes[length]).toBe('log-fenced');
         await append(second);
         const records = await stored(log);
@@ -96,7 +97,7 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
         for (const child of children) child.kill('SIGKILL');
         rmSync(folder, { recursive: true, force: true });
       }
-    }, 60_000);
+    });
   });
 });
 

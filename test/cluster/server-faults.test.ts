@@ -17,7 +17,7 @@ import { redisEngine } from '../../src/redis/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { Log } from '../nestjs/support.js';
 import { startSdk } from '../otel/sdk.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
 
 // Servers take long to start on a busy machine. Only a test that hangs reaches this.
@@ -217,12 +217,12 @@ const show = async (name: string, { code = 'engine-refused', ...row }: Row): Pro
     const first = createFeedCluster('market', { ...options, engine: owner, account, replica: 'first' });
     const running = first.events$.subscribe();
     closing.push(() => running.unsubscribe());
-    await waitFor(() => first.status.role === 'owning');
+    await waitFor(() => first.status.role === 'owning', { limitMs: startLimitMs });
   }
   const feed = new TradeFeed({ feed: 'market', ...options, telemetry: true, cluster: { engine, account } }, name);
   const running = feed.events$.subscribe({ error: () => undefined });
   closing.push(() => running.unsubscribe());
-  if (fail) await waitFor(() => feed.status.state === 'live');
+  if (fail) await waitFor(() => feed.status.state === 'live', { limitMs: startLimitMs });
   const health = new TradeFeedHealthIndicator(feed);
 
   const startedAt = ownMs;

@@ -14,7 +14,7 @@ import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 
 const program = bundledPrograms('test/log/programs', ['writer.mjs', 'consumer.mjs', 'kill-rounds.mjs']);
 const folders: string[] = [];
@@ -77,7 +77,7 @@ describe('processes that are killed and stopped', () => {
       const folder = fresh();
       const writer = start('writer.mjs', folder, '0');
       const consumer = start('consumer.mjs', folder, join(folder, 'applied'));
-      await waitFor(() => statSync(join(folder, 'applied'), { throwIfNoEntry: false }), { limitMs: 60_000 });
+      await waitFor(() => statSync(join(folder, 'applied'), { throwIfNoEntry: false }), { limitMs: startLimitMs });
       writer.kill('SIGSTOP');
       consumer.kill('SIGSTOP');
       const log = feedLog(folder);
@@ -127,7 +127,7 @@ describe('a full disk of 1 MB', () => {
           send();
           return errors.length > 0;
         },
-        { limitMs: 60_000 },
+        { limitMs: startLimitMs },
       );
       send();
       rmSync(filler);
@@ -135,7 +135,7 @@ describe('a full disk of 1 MB', () => {
         (await lastValueFrom(log.read$({ from: 'latest', follow: false }).pipe(toArray()))).length;
       // It retries every second.
       const records = async () => lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
-      await waitFor(async () => (await records()).some(({ type }) => type === 'gap'), { limitMs: 60_000 });
+      await waitFor(async () => (await records()).some(({ type }) => type === 'gap'), { limitMs: startLimitMs });
       send();
       source.complete();
       await done;

@@ -8,7 +8,7 @@ import { clusterEngineTests } from '../../src/testing/index.js';
 import { becomes, describeInstalled, describeServer, startServer } from '../cluster/support/real-server.js';
 import { startTestCluster } from '../cluster/support/replicas.js';
 import { itInCi } from '../support/cases.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 
 /** `limited` has no permission for the subjects that begin with `denied`. */
 const config = `authorization {
@@ -173,7 +173,7 @@ describeInstalled('nats', 'a nats-server with a small max_payload', () => {
         configure(`max_payload: ${limit}`);
         await broker.start();
         for (const [n, connection] of connections.entries()) {
-          await waitFor(() => connection.info?.max_payload === limit);
+          await waitFor(() => connection.info?.max_payload === limit, { limitMs: startLimitMs });
           await becomes(engines[n]!, true);
         }
       }

@@ -19,6 +19,7 @@ import {
 } from '../../src/nestjs/index.js';
 import { itInCi } from '../support/cases.js';
 import { Log } from './support.js';
+import { startLimitMs, startTestLimitMs } from '../support/wait-for.js';
 
 @Injectable()
 class Newest {
@@ -62,7 +63,7 @@ const runProgram = async (contents: string): Promise<string> => {
     const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external', target: 'node20' } as const;
     await build({ stdin, outfile, ...options });
     return await new Promise((done) => {
-      execFile(process.execPath, [outfile], { timeout: 100_000 }, (error, stdout) => {
+      execFile(process.execPath, [outfile], { timeout: startLimitMs }, (error, stdout) => {
         done(`${stdout}${error?.killed ? 'still running' : `exit ${String(error?.code ?? 0)}`}`);
       });
     });
@@ -152,7 +153,7 @@ describe('TradeFeedTestingModule', () => {
       await module.compile().catch((error) => console.log('rejected: ' + error.message));`);
       expect(output).toBe('rejected: no database\nexit 0');
     },
-    120_000,
+    startTestLimitMs,
   );
 
   it.each<[object, string]>([

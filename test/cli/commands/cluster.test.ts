@@ -19,7 +19,7 @@ import { fencesOf } from '../../docs/fences.js';
 import { type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { itInCi } from '../../support/cases.js';
-import { waitFor } from '../../support/wait-for.js';
+import { startLimitMs, waitFor } from '../../support/wait-for.js';
 import { commandRunner, envOf, fakeContext } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -273,7 +273,7 @@ for (const kind of ['redis', 'nats'] as const)
       for (const [n, password] of known.entries())
         await admin.call('ACL', 'SETUSER', `user${n}`, 'on', `>${password}`, '~*', '&*', '+@all');
       admin.disconnect();
-    }, 60_000);
+    });
     afterAll(() => broker.kill());
     const addressOf = (user: number, password: string) => `${kind}://user${user}:${password}@127.0.0.1:${broker.port}`;
 
@@ -301,7 +301,7 @@ for (const kind of ['redis', 'nats'] as const)
         const refusals = (): number =>
           readFileSync(folder.path('server.log'), 'utf8').split('authentication error - User "user0"').length - 1;
         const before = refusals();
-        await waitFor(() => refusals() >= before + 4);
+        await waitFor(() => refusals() >= before + 4, { limitMs: startLimitMs });
         await restart(known);
         await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
         const canRead = () =>
@@ -309,7 +309,7 @@ for (const kind of ['redis', 'nats'] as const)
             () => true,
             () => false,
           );
-        await waitFor(canRead);
+        await waitFor(canRead, { limitMs: startLimitMs });
         await close();
       });
 

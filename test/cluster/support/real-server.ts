@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { connect as connectToNats, type NodeConnectionOptions } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
@@ -11,13 +11,17 @@ import { clusterEngineTests } from '../../../src/testing/index.js';
 import { type BrokerKind, connectEngine, startBroker } from '../../peers/brokers.mjs';
 import { natsServer, redisServer } from '../../peers/packages.mjs';
 import { itInCi } from '../../support/cases.js';
-import { waitFor } from '../../support/wait-for.js';
+import { startLimitMs, startTestLimitMs, waitFor } from '../../support/wait-for.js';
 
 const programs: Readonly<Record<BrokerKind, string>> = { nats: natsServer, redis: redisServer };
 
-/** Describes tests that need a server. Skips them, with the reason in the name, if it is not installed. */
+/**
+ * Describes tests that need a server, and gives those of the whole file time to start it. Skips them, with the reason in
+ * the name, if it is not installed.
+ */
 export const describeInstalled = (kind: BrokerKind, name: string, tests: () => void): void => {
   const program = `${kind}-server`;
+  jest.setTimeout(startTestLimitMs);
   if (existsSync(programs[kind])) describe(name, tests);
   else describe.skip(`${name}: ${program} is not installed (apt-get install ${program})`, tests);
 };
@@ -79,73 +83,66 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
     beforeAll(async () => {
       server = await startServer(kind, config);
       engines = [await server.connect(), await server.connect()];
-    }, 60_000);
+    });
     afterAll(() => server.stop());
 
-    it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))(
-      '%s',
-      (_, run) => run(),
-      60_000,
-    );
+    it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
 
     /** Retries a call until it succeeds, like a replica. */
     const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
-      waitFor(() =>
-        call().then(
-          (value) => [value] as const,
-          () => undefined,
-        ),
+      waitFor(
+        () =>
+          call().then(
+            (value) => [value] as const,
+            () => undefined,
+          ),
+        { limitMs: startLimitMs },
       );
 
-    itInCi(
-      'is away after a kill, publishes nothing meanwhile, and is back with its key after a restart',
-      async () => {
-        const { broker } = server;
-        const [one, other] = engines;
-        const id = `restart.${randomUUID()}`;
-        const revision = await one.compareAndSet(id, 'before', undefined);
-        const texts: string[] = [];
-        const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
-        await broker.kill();
-        await becomes(one, false);
-        one.publish(id, Buffer.from('lost'));
-        await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
-        await broker.start();
-        await becomes(one);
-        expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
-        // The other connection may take longer.
-        await waitFor(() => {
+    itInCi('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
+      const { broker } = server;
+      const [one, other] = engines;
+      const id = `restart.${randomUUID()}`;
+      const revision = await one.compareAndSet(id, 'before', undefined);
+      const texts: string[] = [];
+      const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
+      await broker.kill();
+      await becomes(one, false);
+      one.publish(id, Buffer.from('lost'));
+      await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
+      await broker.start();
+      await becomes(one);
+      expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
+      // The other connection may take longer.
+      await waitFor(
+        () => {
           one.publish(id, Buffer.from('after'));
           return texts.length > 0;
-        });
-        subscription.unsubscribe();
-        expect(texts[0]).toBe('after');
-        const [next] = await eventually(() => one.compareAndSet(id, 'after', revision));
-        expect(next).toBeGreaterThan(revision as number);
-      },
-      60_000,
-    );
+        },
+        { limitMs: startLimitMs },
+      );
+      subscription.unsubscribe();
+      expect(texts[0]).toBe('after');
+      const [next] = await eventually(() => one.compareAndSet(id, 'after', revision));
+      expect(next).toBeGreaterThan(revision as number);
+    });
 
-    itInCi(
-      'has no key after its data was deleted, and creates it again',
-      async () => {
-        const { broker } = server;
-        const [one] = engines;
-        const id = `wiped.${randomUUID()}`;
-        const before = await one.compareAndSet(id, 'before', undefined);
-        await broker.kill();
-        await becomes(one, false);
-        broker.wipe();
-        await broker.start();
-        await becomes(one);
-        expect(await eventually(() => one.read(id))).toEqual([undefined]);
-        const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
-        expect(await one.read(id)).toEqual({ value: 'after', revision });
-        // Its revisions are times, so none is reused.
-        if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
-      },
-      60_000,
-    );
+    itInCi('has no key after its data was deleted, and creates it again', async () => {
+      const { broker } = server;
+      const [one] = engines;
+      const id = `wiped.${randomUUID()}`;
+      const before = await one.compareAndSet(id, 'before', undefined);
+      await broker.kill();
+      await becomes(one, false);
+      broker.wipe();
+      await broker.start();
+      await becomes(one);
+      expect(await eventually(() => one.read(id))).toEqual([undefined]);
+      const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
+      expect(await one.read(id)).toEqual({ value: 'after', revision });
+      // Its revisions are times, so none is reused.
+      if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
+    });
 
     tests(() => server);
   });
