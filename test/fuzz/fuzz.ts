@@ -77,6 +77,9 @@ export const report = (row: Readonly<Record<string, unknown>>): void => {
   if (FUZZ_REPORT !== undefined) appendFileSync(FUZZ_REPORT, `${JSON.stringify(row)}\n`);
 };
 
+/** After this time a connection counts as hung, in ms: no busy machine needs it, and it's shorter than Node's own limits. */
+export const BOUND_MS = 20_000;
+
 /** Returns the result of a promise. Throws if it hangs. */
 export const within = async <T>(ms: number, what: string, promise: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;

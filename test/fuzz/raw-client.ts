@@ -1,10 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { connectAs, postTicket } from '../testing/bare-client.js';
-import { within } from './fuzz.js';
-
-/** After this time a connection counts as hung, in ms. */
-const BOUND_MS = 20_000;
+import { BOUND_MS, within } from './fuzz.js';
 
 /** Returns all received bytes after the end of the connection. */
 export const receivedBy = (socket: Socket): Promise<Buffer> => {

@@ -6,7 +6,7 @@ import { expectedFailure } from '../support/failure-table.js';
 import { closed, type Outcome, outcomesOf } from '../support/feed.js';
 import { listen } from '../support/listen.js';
 import { acceptOf, switchingFor } from '../support/wire.js';
-import { within } from './fuzz.js';
+import { BOUND_MS, within } from './fuzz.js';
 
 /** The secrets of every case. */
 export const plantedKey = 'planted-key-5be1';
@@ -67,9 +67,6 @@ interface Case {
   readonly sockets: Set<Socket>;
   readonly requests: string[];
 }
-
-/** After this time a case counts as hung, in ms. */
-const BOUND_MS = 20_000;
 
 /** Starts a TCP server for a file's concurrent cases, which use separate paths. Stops it after the last test. */
 export const scriptedServer = () => {

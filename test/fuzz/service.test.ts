@@ -2,9 +2,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { once } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { certificateFor } from '../support/certificate.js';
 import { connectTo, handshakeLines, takeTicket } from '../testing/bare-client.js';
@@ -12,7 +9,7 @@ import { isAllCases } from '../support/cases.js';
 import { encodeFrame } from '../support/wire.js';
 import { abuses, framesIn, harmless } from './client-frames.js';
 import { bytesOf, garbage, last, requests } from './client-requests.js';
-import { fuzz, report, secondsSince, seed, within } from './fuzz.js';
+import { BOUND_MS, fuzz, report, secondsSince, seed, within } from './fuzz.js';
 import { changed, changes, cutAt, places } from './mutated.js';
 import { answersIn, type GoodClient, goodClient, receivedBy } from './raw-client.js';
 import { type End, play } from './scripted.js';
@@ -29,7 +26,7 @@ const serviceWith = (limits: TradeFeedServiceOptions['limits']) => {
   });
   afterAll(async () => {
     await good[Symbol.asyncDispose]();
-    await within(3_000, 'shutdown()', service.shutdown());
+    await within(BOUND_MS, 'shutdown()', service.shutdown());
   });
   return { service: () => service, isServed: () => good.isServed() };
 };
@@ -114,24 +111,10 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
   });
 });
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-const heapAfterGc = async (): Promise<number> => {
-  // Node releases closed sockets some turns later.
-  for (let turn = 0; turn < 5; turn += 1) await nextTurn();
-  collectGarbage();
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-};
-
 describe('the local service under handshakes with bad tickets', () => {
-  // The heap's noise would hide what fewer handshakes leave behind.
-  const isMeasured = isAllCases || process.env['FUZZ_REPORT'] !== undefined;
-  const handshakes = isMeasured ? 10_000 : 500;
+  const handshakes = isAllCases || process.env['FUZZ_REPORT'] !== undefined ? 10_000 : 200;
   const parallel = 50;
 
-  // Minimal on purpose, because values that the test stores would look like a leak.
   const statusOf = (service: TradeFeedService, n: number): Promise<string> =>
     new Promise((resolve) => {
       let status = 'none';
@@ -141,41 +124,30 @@ describe('the local service under handshakes with bad tickets', () => {
       socket.write([...handshakeLines(`ticket_${n}`), '', ''].join('\r\n'));
     });
 
-  // Every ticket is new, so a service that stored them would grow.
-  let made = 0;
-  const refuseMany = async (service: TradeFeedService, count: number, statuses: Map<string, number>): Promise<void> => {
-    const end = made + count;
-    const one = async () => {
-      while (made < end) {
+  // That the service stores none of them is measured in a process of its own: see test/e2e/memory.test.ts.
+  it(`refuses ${handshakes} handshakes with 401, and serves a valid client meanwhile`, async () => {
+    await using service = await startTradeFeedService();
+    await using good = await goodClient(service);
+    const statuses = new Map<string, number>();
+    let made = 0;
+    const refuseSome = async () => {
+      while (made < handshakes) {
         const status = await statusOf(service, (made += 1));
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
     };
-    await within(120_000, 'refusing', Promise.all(Array.from({ length: parallel }, one)));
-  };
-
-  it(`refuses ${handshakes} handshakes with 401, stores none of them, and serves a valid client meanwhile`, async () => {
-    await using service = await startTradeFeedService();
-    await using good = await goodClient(service);
-    const statuses = new Map<string, number>();
-    await refuseMany(service, handshakes / 5, statuses);
-    const before = await heapAfterGc();
     const startedMs = performance.now();
-    for (let round = 0; round < 4; round += 1)
-      await Promise.all([refuseMany(service, handshakes / 5, statuses), good.getsFrame()]);
+    await Promise.all([good.getsFrame(), ...Array.from({ length: parallel }, refuseSome)]);
     const seconds = secondsSince(startedMs);
-    const heapGrowthBytes = (await heapAfterGc()) - before;
     await good.isServed();
     expect([...statuses]).toEqual([['401', handshakes]]);
-    // Storing a handshake would take more memory than this.
-    if (isMeasured) expect(heapGrowthBytes).toBeLessThan(handshakes * 0.8 * 100);
-    report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds, heapGrowthBytes });
+    report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds });
   }, 180_000);
 });
 
 const requestTimeoutMs = 200;
-/** Extra time in ms, because Node checks timeouts at intervals and this machine is busy. */
-const SLACK_MS = 4_000;
+/** Only a test that hangs reaches this: what can hang has a shorter limit. */
+const limitMs = 4 * BOUND_MS;
 
 const started: TradeFeedService[] = [];
 const start = async (
@@ -220,7 +192,6 @@ describe('the local service under slow clients', () => {
         await good.isServed();
         const answers = (await Promise.all(received)).flatMap(answersIn);
         for (const { status } of answers) expect([400, 408, 413]).toContain(status);
-        expect(performance.now() - startedMs).toBeLessThan(requestTimeoutMs + SLACK_MS);
         await good.isServed();
         const seconds = secondsSince(startedMs);
         report({ property: `slow clients that send ${what}`, cases: 100, failures: 0, seconds });
@@ -228,35 +199,44 @@ describe('the local service under slow clients', () => {
         clearInterval(drip);
       }
     },
+    limitMs,
   );
 
-  it('shuts down in bounded time even while they are connected', async () => {
-    const service = await start({ requestTimeoutMs: 60_000 });
-    await using _good = await goodClient(service);
-    const slow = Object.values(heads).flatMap((head) =>
-      Array.from({ length: 20 }, () => {
-        const socket = connectTo(service);
-        socket.write(head);
-        return { isThere: once(socket, 'connect'), received: receivedBy(socket) };
-      }),
-    );
-    await Promise.all(slow.map(({ isThere }) => isThere));
-    await within(300 + SLACK_MS, 'shutdown()', service.shutdown());
-    await Promise.all(slow.map(({ received }) => received));
-  });
+  it(
+    'shuts down in bounded time even while they are connected',
+    async () => {
+      const service = await start({ requestTimeoutMs: 60_000 });
+      await using _good = await goodClient(service);
+      const slow = Object.values(heads).flatMap((head) =>
+        Array.from({ length: 20 }, () => {
+          const socket = connectTo(service);
+          socket.write(head);
+          return { isThere: once(socket, 'connect'), received: receivedBy(socket) };
+        }),
+      );
+      await Promise.all(slow.map(({ isThere }) => isThere));
+      await within(BOUND_MS, 'shutdown()', service.shutdown());
+      await Promise.all(slow.map(({ received }) => received));
+    },
+    limitMs,
+  );
 
   it.each([
     ['say nothing', ''],
     ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
     ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
-  ])('closes the connections of clients that %s on a TLS port, and still shuts down', async (_what, bytes) => {
-    const service = await start({ requestTimeoutMs }, await certificateFor());
-    const received = Array.from({ length: 50 }, () => {
-      const socket = connectTo(service);
-      if (bytes !== '') socket.write(bytes, 'latin1');
-      return receivedBy(socket);
-    });
-    await within(requestTimeoutMs + SLACK_MS, 'cutting them off', Promise.all(received));
-    await within(300 + SLACK_MS, 'shutdown()', service.shutdown());
-  });
+  ])(
+    'closes the connections of clients that %s on a TLS port, and still shuts down',
+    async (_what, bytes) => {
+      const service = await start({ requestTimeoutMs }, await certificateFor());
+      const received = Array.from({ length: 50 }, () => {
+        const socket = connectTo(service);
+        if (bytes !== '') socket.write(bytes, 'latin1');
+        return receivedBy(socket);
+      });
+      await Promise.all(received);
+      await within(BOUND_MS, 'shutdown()', service.shutdown());
+    },
+    limitMs,
+  );
 });
