@@ -583,15 +583,20 @@ describe('frameReader', () => {
 
   it('checks many small texts at once, even if an invalid one follows', () => {
     const many = Buffer.concat([
-      ...Array.from({ length: 20_000 }, () => wsFrame(1, Buffer.from('€'))),
+      ...Array.from({ length: 1_000 }, () => wsFrame(1, Buffer.from('€'))),
       wsFrame(1, Buffer.of(255)),
     ]);
+    let checked = 0;
+    const subarray = many.subarray.bind(many);
+    many.subarray = (from = 0, to = many.length) => {
+      checked += to - from;
+      return subarray(from, to);
+    };
     const { emitted, read } = startReader();
-    const started = process.cpuUsage();
     expect(read(many)).toHaveLength(3);
-    expect(emitted).toHaveLength(20_000);
-    // Checking all texts for each text would take minutes.
-    expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
+    expect(emitted).toHaveLength(1_000);
+    // Checking all texts for each text would check 1,000 times as much.
+    expect(checked).toBeLessThan(10 * many.length);
   });
   // RFC 6455, 5.2. ws reports what's wrong, and the property above compares rare heads only in CI.
   it.each([
