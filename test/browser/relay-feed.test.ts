@@ -206,7 +206,7 @@ describe('relayFeed$: a connection that ends', () => {
     expect(waits).toMatchObject({ attempt: 1, verdict: 'backoff' });
     // The time of the stream, which is the time of the last frame.
     expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
-    expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(5_000);
+    expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(60_000);
     const statuses = await firstValueFrom(from(receiver.events).pipe(connectionStatus(), toArray()));
     const states = ['live', 'reconnecting', 'reconnecting', 'live', 'reconnecting'];
     expect(statuses.map(({ state }) => state)).toEqual(states);

@@ -89,7 +89,7 @@ describe('a handshake gets 401 (contract 3.1, 5, 7.2)', () => {
     const answer = await refusedHandshake(ticket, { ...options, url: ticket.wss_url + query });
     expect([...refusalOf(answer), answer.headers['www-authenticate']]).toEqual([401, code, 'Bearer']);
     expect(answer.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
-    expect(Math.abs(Date.parse(String(answer.headers['date'])) - Date.now())).toBeLessThan(5_000);
+    expect(Math.abs(Date.parse(String(answer.headers['date'])) - Date.now())).toBeLessThan(60_000);
     await openSocket(ticket);
   });
 

@@ -216,12 +216,12 @@ describe('requestTicket', () => {
         server.once('data', (flight) => client.write(Buffer.concat([flight, brokenRecord])));
       }),
     );
-    const started = performance.now();
-    await expect(ask(wire, { ...ca, baseUrl: `https://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
+    // An attempt that waited for this deadline would never end here.
+    const options = { ...ca, baseUrl: `https://127.0.0.1:${proxy.port}`, ticketTimeoutMs: 600_000 };
+    await expect(ask(wire, options)).rejects.toMatchObject({
       code: 'ticket-endpoint-unreachable',
       cause: { code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' },
     });
-    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
 
