@@ -353,6 +353,7 @@ describe('rule 2: secrets', () => {
     expect(where(plantedTicket)).toEqual(['GET authorization', 'GET authorization']);
   });
 
+  // Programs take long to start on a busy machine. Only a test that hangs reaches the limit.
   itInCi.each([[[]], [['own']]])(
     'are not printed by a program, even with NODE_DEBUG: %j',
     async (args) => {

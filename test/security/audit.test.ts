@@ -2,7 +2,7 @@
  * @lane processes
  * @ci
  */
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
@@ -10,6 +10,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { listen } from '../support/listen.js';
+
+// Each test starts npm, which takes long on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 const script = join(import.meta.dirname, '../../scripts/audit.mjs');
 const locked = {

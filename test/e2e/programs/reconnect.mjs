@@ -36,5 +36,5 @@ const heapBefore = await heap();
 const { connection } = await nth(warmUp + reconnects);
 const heapAfter = await heap();
 subscription.unsubscribe();
-for (let pauses = 0; pauses < 300 && resources().length > before.length; pauses += 1) await delay(10);
+for (let pauses = 0; pauses < 3_000 && resources().length > before.length; pauses += 1) await delay(10);
 console.log(JSON.stringify({ connection, heapGrowth: heapAfter - heapBefore, before, after: resources(), warnings }));
