@@ -38,6 +38,6 @@ export default {
   coverageProvider: 'babel',
   coverageReporters: ['text', 'lcovonly'],
   coverageThreshold: { global: { branches: 97 } },
-  // CI machines can be slow. A test that hangs still fails.
-  testTimeout: process.env.CI ? 60_000 : 10_000,
+  // Longer than `waitFor`, which says what is missing. A test that hangs still fails.
+  testTimeout: process.env.CI ? 120_000 : 30_000,
 };

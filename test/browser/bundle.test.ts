@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { build, type BuildOptions, type Metafile } from 'esbuild';
 import { builtinModules } from 'node:module';

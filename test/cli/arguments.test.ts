@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { EventEmitter } from 'node:events';

@@ -38,7 +38,7 @@ const testsOf = (text: string): readonly Named[] =>
 /** Returns the test titles of a file: the first string argument of each call to a test function. */
 const titlesIn = (file: string): readonly string[] => {
   const quoted = String.raw`('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`;
-  const calls = [String.raw`\b(?:it|test)\(\s*`, String.raw`\b(?:it|test)\.each[\s\S]*?\)\(\s*`];
+  const calls = [String.raw`\b(?:it|itInCi)\(\s*`, String.raw`\b(?:it|itInCi)\.each[\s\S]*?\)\(\s*`];
   return calls.flatMap((call) =>
     [...read(file).matchAll(new RegExp(call + quoted, 'g'))].map(([, title = '']) => unquoted(title)),
   );

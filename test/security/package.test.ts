@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { build } from 'esbuild';
 import { documents, filesIn, read, root } from '../docs/fences.js';
