@@ -10,7 +10,7 @@ import { whereBytes } from '../../src/operators/where-bytes.js';
 import { type AcceptedValues, type WhereFieldOptions, whereField } from '../../src/operators/where-field.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { cases } from '../support/cases.js';
+import { cases, isAllCases, itInCi } from '../support/cases.js';
 import { receivedIn } from '../support/received-in.js';
 import { compareWithParse } from './field-documents.js';
 import {
@@ -78,7 +78,7 @@ describe('whereField', () => {
 
   it('agrees with JSON.parse on random documents, and never throws', () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
-    const { differences, matching, valid } = compareWithParse(cases(10_000), seed);
+    const { differences, matching, valid } = compareWithParse(isAllCases ? 10_000 : 500, seed);
     expect(differences).toEqual([]);
     expect(matching).toBeGreaterThan(valid / 10);
   });
@@ -301,13 +301,13 @@ describe('whereBytes', () => {
     expect(matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
-  it('takes 70,000 needles, which are too many for the arguments of another call', () => {
-    const needles = Array.from({ length: 70_000 }, (_, n) => `wallet${n}`);
+  itInCi('takes 100,000 needles, which are too many for the arguments of another call', () => {
+    const needles = Array.from({ length: 100_000 }, (_, n) => `wallet${n}`);
     const passed: string[] = [];
-    from(['"wallet69999"', '"wallet"'].map((text) => frameOf(text)))
+    from(['"wallet99999"', '"wallet"'].map((text) => frameOf(text)))
       .pipe(whereBytes(...needles))
       .subscribe((frame) => passed.push(frame.text()));
-    expect(passed).toEqual(['"wallet69999"']);
+    expect(passed).toEqual(['"wallet99999"']);
   });
 
   it('finds any of many needles of all lengths, on their own and at both ends of a frame', () => {
