@@ -141,7 +141,7 @@ describe('listen', () => {
   it('keeps reading while stdout is blocked, and reports dropped lines, with --json also where', async () => {
     const text = await whileBlocked('--json');
     expect(text.includes('{"type":"dropped"')).toBe(true);
-  });
+  }, 60_000);
 
   itInCi(
     'keeps reading while stdout is blocked, and reports dropped lines, but among payloads only on stderr',
