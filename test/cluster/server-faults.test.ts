@@ -2,7 +2,7 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
 import { Logger } from '@nestjs/common';
 import { metrics } from '@opentelemetry/api';
@@ -21,7 +21,6 @@ import { startLimitMs, waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
 
 // Servers take long to start on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
 
 /** Real servers with one fault each. Every output alone must show it within this time, in ms. */
 const limitMs = 5_000;
@@ -222,7 +221,8 @@ const show = async (name: string, { code = 'engine-refused', ...row }: Row): Pro
   const feed = new TradeFeed({ feed: 'market', ...options, telemetry: true, cluster: { engine, account } }, name);
   const running = feed.events$.subscribe({ error: () => undefined });
   closing.push(() => running.unsubscribe());
-  if (fail) await waitFor(() => feed.status.state === 'live', { limitMs: startLimitMs });
+  const what = () => `a live feed: ${JSON.stringify(feed.status)}`;
+  if (fail) await waitFor(() => feed.status.state === 'live', { what, limitMs: startLimitMs });
   const health = new TradeFeedHealthIndicator(feed);
 
   const startedAt = ownMs;
