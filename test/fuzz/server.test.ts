@@ -12,7 +12,7 @@ import { listen } from '../support/listen.js';
 import { cuts, serverBytes } from '../support/server-bytes.js';
 import { type TicketField, wrongTicketFields } from '../support/ticket-fields.js';
 import { closePayload, wsFrame } from '../support/wire.js';
-import { fuzz, seed } from './fuzz.js';
+import { ANSWER_MS, fuzz, seed } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written, WSS } from './http-bytes.js';
 import { type Change, changed, changes, cutAt, places } from './mutated.js';
 import {
@@ -41,7 +41,7 @@ const run = (stage: string, answer: Answer, options = {}) => {
 
 /** Short timeouts for a silent server, long ones for one that ends the connection. */
 const deadlines = ({ end }: HttpBytes) => {
-  const ms = end === 'stay' ? 60 : 15_000;
+  const ms = end === 'stay' ? 60 : ANSWER_MS;
   return { ticketTimeoutMs: ms, handshakeTimeoutMs: ms };
 };
 
@@ -88,7 +88,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
         return pieces;
       },
     };
-    const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: 15_000 });
+    const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: ANSWER_MS });
     expect(failure.stage).not.toBe('ticket');
     // Only a valid answer to this handshake opens a connection.
     if (failure.stage === 'stream') expect(isAccepted).toBe(true);
@@ -260,9 +260,10 @@ const runStream = ({ bytes, cut, isWithHead, isOfAgent, end }: Stream) => {
       return isWithHead ? cut(Buffer.concat([head, bytes])) : [head, ...cut(bytes)];
     },
   };
-  const idleTimeoutMs = end === 'stay' ? 30 : 15_000;
+  const idleTimeoutMs = end === 'stay' ? 30 : ANSWER_MS;
   const agent = isOfAgent && { agent: new Agent() };
-  return scripted.run({ ticket: goodTicket, handshake }, { maxFrameBytes, idleTimeoutMs, ...agent });
+  const options = { ticketTimeoutMs: ANSWER_MS, handshakeTimeoutMs: ANSWER_MS, idleTimeoutMs, maxFrameBytes, ...agent };
+  return scripted.run({ ticket: goodTicket, handshake }, options);
 };
 
 const anyBytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes));
@@ -349,7 +350,7 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
   fuzz(title, 'bytes in place of TLS', 72, garbled, async ({ bytes, end, stage }) => {
     await using garbler = await startGarbler(bytes, end);
     const { host } = garbler;
-    const ms = end === 'stay' ? 100 : 15_000;
+    const ms = end === 'stay' ? 100 : ANSWER_MS;
     const body = Buffer.from(JSON.stringify(ticketFields(`wss://${host}/`)));
     const script = { ticket: { ...goodTicket, bytes: () => [httpAnswer('200 OK', body)] }, handshake: goodTicket };
     const options =
@@ -504,7 +505,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
     72,
     bodies,
     async ([{ fields, isTicket }, date, cuts]) => {
-      const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
+      const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: ANSWER_MS });
       expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
       // A `Date` after `expires_at` doesn't expire a new ticket, so the client tries it.
       expect(ran.code).not.toBe('ticket-expired');
