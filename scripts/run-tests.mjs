@@ -97,8 +97,8 @@ const suites = {
       // Two at a time, because they mostly wait for pages and timers. The longest is the last by name.
       return run(examples.toReversed(), 2);
     };
-    // Two apps at a time, because they often wait for downloads and pages.
-    return Promise.all([run(longestFirst(others), 2), runPages()]);
+    // Three apps at a time, because they often wait for downloads and pages, and nothing in CI takes longer.
+    return Promise.all([run(longestFirst(others), 3), runPages()]);
   },
   peers: async () => {
     buildPackage();

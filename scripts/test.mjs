@@ -122,9 +122,15 @@ const covered = async () => {
   return { ...result, failed: result.failed + 1, failures: [...result.failures, failure], note };
 };
 
-/** What differs between Node versions: sockets, TLS, threads and files. */
-const ofNode = ['test/transport/', 'test/worker/', 'test/operators/node/', 'test/log/'];
-const ofPackage = ['test/e2e/built-package', 'test/e2e/programs'];
+/** What differs between Node versions: sockets, TLS, threads, processes and files, but not a simulated disk. */
+const ofNode = [
+  'test/transport/',
+  'test/worker/',
+  'test/operators/node/',
+  'test/log/(?!simulation)',
+  'test/e2e/programs',
+];
+const ofPackage = ['test/e2e/built-package'];
 
 // Scripts mustn't build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
@@ -150,11 +156,6 @@ const linted = changed[0] === '.' ? changed : ['src', ...changed.filter(isLinted
 const quoted = (files) => files.map((file) => `'${file}'`).join(' ');
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
-// These read nothing that another check builds.
-const early = [
-  ['types', beside(scripts.types)],
-  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
-];
 // The longest first.
 const checks = [
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
@@ -169,11 +170,13 @@ const checks = [
   // CI also builds the site: see `site`.
   ['docs', beside('typedoc --emit none')],
   ['package', beside('node scripts/package.mjs')],
+  ['types', beside(scripts.types)],
+  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
 ];
 const tests = ['jest', options.ci ? covered : () => jest('jest', ignoring(filesForCi()))];
 const nodes = nodeVersions.map((version) => {
   const [major] = version.split('.');
-  const files = [...ofPackage, ...(major === '24' ? ofNode : [])];
+  const files = [...ofPackage, ...(major === '24' ? ofNode : [])].map((file) => `'${file}'`);
   return [`node ${major}`, () => jest(`node-${major}`, files, { bin: [installNode(version)] })];
 });
 const build = ['build', command('node scripts/build.mjs')];
@@ -190,14 +193,13 @@ const peers = ['peers', suite('peers')];
 // next to jest: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
-      // The packages of Debian are mostly downloaded and unpacked.
-      { lanes: [[build, debian], early] },
+      { lanes: [[build, debian], [download]] },
       // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, next to the rest of jest.
-      { lanes: [[tests], [download]], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes.toReversed()] },
+      { lanes: [[tests], []], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes] },
       // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
       { lanes: [[apps], [example, peers], [site, cluster]] },
     ]
-  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: [...checks, ...early] }];
+  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: checks }];
 const all = stages.flatMap(({ lanes, more = [] }) => [...lanes.flat(), ...more]).map(([name]) => name);
 const groups = { nodes: ['build', ...nodes.map(([name]) => name)] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? all;

@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { buildImage } from './bundlers/build-image.mjs';
-import { npmInstall, root, run as execute, start, tableOf, tarball, temporaryFolder } from './support.mjs';
+import { installPackages, root, run as execute, start, tableOf, tarball, temporaryFolder } from './support.mjs';
 
 const outside = temporaryFolder('rx-trade-feed-bundles-');
 /** Creates a folder outside the project, so that a bundle finds no packages. */
@@ -22,7 +22,7 @@ const packed = await tarball();
 const project = temporaryFolder('rx-trade-feed-bundlers-');
 for (const file of ['package.json', 'package-lock.json', 'feed.mjs', 'page.mjs', 'server.mjs', 'handler.mjs'])
   copyFileSync(join(here, file), join(project, file));
-await npmInstall(project, [packed]);
+await installPackages(project, [packed]);
 
 const { resolve: pathOf } = createRequire(join(project, 'package.json'));
 const load = async (name) => import(pathToFileURL(pathOf(name)));
@@ -186,7 +186,9 @@ test('the Dockerfile of examples/docker builds a bundle that receives, and ends 
   );
   copyFileSync(join(here, 'server.mjs'), join(context, 'server.mjs'));
   copyFileSync(packed, join(context, 'rx-trade-feed.tgz'));
-  await npmInstall(context, ['--package-lock-only']);
+  await execute('npm', ['install', '--package-lock-only', '--no-audit', '--no-fund', '--prefer-offline'], {
+    cwd: context,
+  });
   const dockerfile = readFileSync(join(root, 'examples/docker/Dockerfile'), 'utf8');
   // The tarball replaces the registry, so every stage finds it.
   const { cwd, env, command } = buildImage(dockerfile, context, () => {

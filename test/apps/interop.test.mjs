@@ -16,7 +16,7 @@ import {
   fencesOf,
   launchChromium,
   newPage,
-  npmInstall,
+  installPackages,
   patienceMs,
   root,
   run,
@@ -28,7 +28,7 @@ import {
 const packages = ['rxjs@7.8.2', 'rxjs-9@npm:rxjs@9.0.0-beta.0', 'effect@4.1.0', 'react@19.3.1', 'react-dom@19.3.1'];
 const project = temporaryFolder('rx-trade-feed-interop-');
 writeFileSync(join(project, 'package.json'), '{"type":"module"}');
-await npmInstall(project, [await tarball(), 'typescript@6', ...packages]);
+await installPackages(project, [await tarball(), 'typescript@6', ...packages]);
 const browser = await launchChromium();
 const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
 after(async () => {

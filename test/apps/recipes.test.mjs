@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
-import { fencesOf, launchChromium, newPage, npmInstall, start, tarball, temporaryFolder } from './support.mjs';
+import { fencesOf, launchChromium, newPage, installPackages, start, tarball, temporaryFolder } from './support.mjs';
 
 const guides = ['docs/how-to/browsers.md', 'docs/recipes/plain-page.md', 'docs/recipes/postgres.md'];
 /** Returns the code blocks of a guide in a language. */
@@ -22,7 +22,7 @@ const packages = new Set(
   guides.flatMap((file) => /^npm install rx-trade-feed (.+)$/m.exec(readFileSync(file, 'utf8'))[1].split(' ')),
 );
 writeFileSync(join(project, 'package.json'), '{}');
-await npmInstall(project, [await tarball(), ...packages, ...database]);
+await installPackages(project, [await tarball(), ...packages, ...database]);
 const browser = await launchChromium();
 const service = await startTradeFeedService({ sources: { market: marketBatches$() } });
 after(async () => {

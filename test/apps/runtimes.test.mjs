@@ -5,13 +5,13 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { installBun, installNode, nodeVersions } from '../../scripts/install.mjs';
-import { createCertificate, npmInstall, tableOf, tarball, temporaryFolder } from './support.mjs';
+import { createCertificate, installPackages, tableOf, tarball, temporaryFolder } from './support.mjs';
 
 const deno = `@deno/${process.platform}-${process.arch}${process.platform === 'linux' ? '-glibc' : ''}`;
 
 const project = temporaryFolder('rx-trade-feed-runtimes-');
 writeFileSync(join(project, 'package.json'), '{"type":"module"}');
-await npmInstall(project, [await tarball(), 'rxjs@7', 'selfsigned@5', `${deno}@2.9`]);
+await installPackages(project, [await tarball(), 'rxjs@7', 'selfsigned@5', `${deno}@2.9`]);
 const program = join(project, 'features.mjs');
 copyFileSync(join(import.meta.dirname, 'runtimes/features.mjs'), program);
 

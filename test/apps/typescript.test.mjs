@@ -5,13 +5,13 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFi
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { npmInstall, root, tableOf, tarball, temporaryFolder } from './support.mjs';
+import { installPackages, root, tableOf, tarball, temporaryFolder } from './support.mjs';
 
 const packed = await tarball();
 const project = temporaryFolder('rx-trade-feed-typescript-');
 for (const file of ['package.json', 'package-lock.json'])
   copyFileSync(join(import.meta.dirname, 'typescript', file), join(project, file));
-await npmInstall(project, [packed]);
+await installPackages(project, [packed]);
 
 const versions = ['5.4', '6', '7'];
 const [, tenLines] = /^## Ten lines$.*?^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'));

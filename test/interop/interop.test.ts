@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { concat, NEVER, Observable, of, range, Subject, take, tap, throwError } from 'rxjs';

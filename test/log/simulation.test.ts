@@ -25,7 +25,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
   it(
     'has no violation in this process either, where the coverage is measured',
     async () => {
-      for (let seed = 301; seed <= (isAllCases ? 360 : 302); seed += 1)
+      for (let seed = 301; seed <= (isAllCases ? 320 : 302); seed += 1)
         expect([seed, (await simulate(seed)).violations]).toEqual([seed, []]);
     },
     limitMs,

@@ -7,7 +7,7 @@ import {
   buildLimitMs,
   fencesOf,
   newerNode,
-  npmInstall,
+  installPackages,
   root,
   run,
   start,
@@ -52,7 +52,7 @@ export const createApp = async (versions) => {
   // Installs once for both the Angular CLI and the app with the guide's packages.
   const files = ['package.json', 'package-lock.json'];
   for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
-  await npmInstall(scratch, await guidePackages(), { env });
+  await installPackages(scratch, await guidePackages(), { env });
   const { dependencies } = JSON.parse(await readFile(join(scratch, 'package.json'), 'utf8'));
   const asNew = '--defaults --minimal --skip-git --skip-install --ssr=false --style=css --directory app'.split(' ');
   await within(scratch, ng, 'new', 'scratch-app', ...asNew);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fencesOf, npmInstall, root, run, tarball } from '../support.mjs';
+import { fencesOf, installPackages, root, run, tarball } from '../support.mjs';
 
 const guide = fencesOf('docs/nestjs.md');
 
@@ -34,7 +34,7 @@ export const createApp = async (folder, version, section) => {
   const locked = join(root, `test/apps/nestjs-${version}`);
   const files = ['package.json', 'package-lock.json'];
   for (const file of files) await copyFile(join(locked, file), join(folder, file));
-  await npmInstall(folder, await packagesOf(version));
+  await installPackages(folder, await packagesOf(version));
   const nest = join(folder, 'node_modules/.bin/nest');
   await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], { cwd: folder });
   const app = join(folder, 'app');
