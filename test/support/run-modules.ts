@@ -61,7 +61,10 @@ export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: re
       outputs[at]!.next(latest[at]);
     }
   };
-  createInterface({ input: child.stdout }).on('line', (line) => add(JSON.parse(line) as Message));
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    // The last line of a process that was killed can be cut off.
+    if (!child.killed) add(JSON.parse(line) as Message);
+  });
   child.stderr.setEncoding('utf8').on('data', (text: string) => add({ stream: 'stderr', text }));
   const exit = new Promise<number | null>((resolve, reject) => child.once('close', resolve).once('error', reject));
   const ended = exit.finally(() => {
