@@ -34,12 +34,12 @@ const isOfTime = (message) => /Exceeded timeout of \d+ ms|Waited \d+ ms in vain/
  * Returns what failed in a test file of jest, with its lane: a failure for each test, but one for all tests of a hook, one for a test that ran out of
  * time and what it left behind for others, and one for a file that leaks or doesn't load.
  */
-export const failuresIn = (file, { status, assertionResults }) => {
-  const lane = laneOf(file);
+export const failuresIn = (file, { status, message, assertionResults }) => {
+  const lane = laneOf(file) ?? (isOfTime(message) ? 'time' : undefined);
   const failed = assertionResults.filter((test) => test.status === 'failed');
   if (failed.length === 0) return status === 'failed' ? [{ file, title: file, lane }] : [];
   const late = failed.find(({ failureMessages }) => isOfTime(failureMessages.join()));
-  if (late) return [{ file, title: `${file} › ${late.fullName}`, lane: lane ?? 'time' }];
+  if (late) return [{ file, title: `${file} › ${late.fullName}`, lane }];
   const first = new Map(failed.toReversed().map((test) => [test.failureMessages.join(), test]));
   return [...first.values()].reverse().map(({ fullName }) => ({ file, title: `${file} › ${fullName}`, lane }));
 };

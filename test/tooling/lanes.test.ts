@@ -52,7 +52,7 @@ describe('what failed in a file of jest', () => {
       { fullName: 'a', status: 'passed', failureMessages: [] },
       ...[failed('b', hook), failed('c', hook), failed('d', 'expected 1')],
     ];
-    expect(failuresIn(inLane, { status: 'failed', assertionResults })).toMatchObject([
+    expect(failuresIn(inLane, { status: 'failed', message: hook, assertionResults })).toMatchObject([
       { title: `${inLane} › b`, lane: 'processes' },
       { title: `${inLane} › d`, lane: 'processes' },
     ]);
@@ -63,16 +63,17 @@ describe('what failed in a file of jest', () => {
       failed('a', 'Exceeded timeout of 60000 ms for a test'),
       failed('b', 'expected 1 service'),
     ];
-    expect(failuresIn(other, { status: 'failed', assertionResults })).toMatchObject([
+    const message = assertionResults.flatMap(({ failureMessages }) => failureMessages).join('\n');
+    expect(failuresIn(other, { status: 'failed', message, assertionResults })).toMatchObject([
       { title: `${other} › a`, lane: 'time' },
     ]);
   });
 
   it('is the file if it leaks or does not load', () => {
-    expect(failuresIn(inLane, { status: 'failed', assertionResults: [] })).toMatchObject([
+    expect(failuresIn(inLane, { status: 'failed', message: 'leaks: 1 Timeout', assertionResults: [] })).toMatchObject([
       { title: inLane, lane: 'processes' },
     ]);
-    expect(failuresIn(inLane, { status: 'passed', assertionResults: [] })).toEqual([]);
+    expect(failuresIn(inLane, { status: 'passed', message: '', assertionResults: [] })).toEqual([]);
   });
 
   it.each([
@@ -80,8 +81,9 @@ describe('what failed in a file of jest', () => {
     ['Error: Waited 50000 ms in vain for: isOpen', 'time'],
     ['expected 1', undefined],
   ])('has no lane without a mark, unless it ran out of time: %s', (message, lane) => {
-    const [failure] = failuresIn(other, { status: 'failed', assertionResults: [failed('a', message)] });
-    expect(failure?.lane).toBe(lane);
+    // In a test, or in a hook after all of them.
+    for (const assertionResults of [[failed('a', message)], []])
+      expect(failuresIn(other, { status: 'failed', message, assertionResults })[0]?.lane).toBe(lane);
   });
 });
 
