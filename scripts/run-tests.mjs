@@ -56,7 +56,9 @@ const run = async (files, concurrency = 1) => {
   tests.on('test:fail', ({ file, name, details: { error } }) => {
     // Others fail because of a test around them, or inside them.
     if (/subtestsFailed|cancelledByParent/.test(error.failureType)) return;
-    names.add(`${relative('', file)} › ${error.failureType === 'hookFailed' ? 'a hook' : name}`);
+    // A file that doesn't load has its own name.
+    const title = error.failureType === 'hookFailed' ? 'a hook' : name;
+    names.add(name === file ? relative('', file) : `${relative('', file)} › ${title}`);
   });
   tests.compose(new spec()).pipe(process.stdout, { end: false });
   const report = await text(tests.compose(tap));

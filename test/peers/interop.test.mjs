@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { npmInstall, temporaryFolder } from '../apps/support.mjs';
+import { installPackages, temporaryFolder } from '../apps/support.mjs';
 import { testPins } from '../interop/in-node.mjs';
 import { bridged, cold } from '../interop/pins.mjs';
 
@@ -13,7 +13,7 @@ let loaded;
 const newest = () => {
   const load = async () => {
     writeFileSync(join(folder, 'package.json'), '{}');
-    await npmInstall(folder, ['rxjs@>=9.0.0-0']);
+    await installPackages(folder, ['rxjs@>=9.0.0-0']);
     const { resolve } = createRequire(join(folder, 'index.js'));
     console.log(`RxJS ${createRequire(import.meta.url)(resolve('rxjs/package.json')).version}`);
     return import(pathToFileURL(resolve('rxjs')));
