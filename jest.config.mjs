@@ -7,7 +7,7 @@ export default {
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
   runtime: '<rootDir>/test/support/jest-runtime.cjs',
   waitForUnhandledRejections: true,
-  workerIdleMemoryLimit: '350MB',
+  workerIdleMemoryLimit: '1GB',
   // One more than the cores: the tests wait for sockets and timers for half of their time.
   maxWorkers: availableParallelism() + 1,
   extensionsToTreatAsEsm: ['.ts'],

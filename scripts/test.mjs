@@ -193,9 +193,9 @@ const peers = ['peers', suite('peers')];
 // next to jest: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
-      { lanes: [[build, debian], [download]] },
+      { lanes: [[build, debian]] },
       // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, next to the rest of jest.
-      { lanes: [[tests], []], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes] },
+      { lanes: [[tests], [download]], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes] },
       // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
       { lanes: [[apps], [example, peers], [site, cluster]] },
     ]
