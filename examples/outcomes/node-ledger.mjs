@@ -2,9 +2,10 @@ import { exhaustMap, filter, retry, timer } from 'rxjs';
 import { ledger } from 'rx-trade-feed/settle';
 
 /**
- * A block of a node, as JSON-RPC has it.
+ * A block of a node with its receipts, as JSON-RPC has them. The status of a transaction that was mined and reverted is `0x0`.
  *
- * @typedef {{ hash: string, parentHash: string, number: string, transactions: { hash: string, from: string, nonce: string }[] }} Block
+ * @typedef {{ hash: string, parentHash: string, number: string, transactions: { hash: string, from: string, nonce: string }[] }} Header
+ * @typedef {Header & { receipts: { transactionHash: string, status: string }[] }} Block
  */
 
 /**
@@ -12,19 +13,36 @@ import { ledger } from 'rx-trade-feed/settle';
  *
  * @param {(method: string, ...params: unknown[]) => Promise<any>} call - calls a JSON-RPC method
  */
-export const nodeLedger$ = (call) =>
-  timer(0, 100).pipe(
-    exhaustMap(() => /** @type {Promise<Block | null>} */ (call('eth_getBlockByNumber', 'latest', true))),
+export const nodeLedger$ = (call) => {
+  /** @type {Block | undefined} */
+  let newest;
+  /** @param {Header | null} header */
+  const withReceipts = async (header) => {
+    if (header === null) return undefined;
+    if (header.hash === newest?.hash) return newest;
+    // By hash, so that they are those of this block. The node has none if it has just taken the block back.
+    const receipts = await call('eth_getBlockReceipts', header.hash);
+    return receipts === null ? undefined : { ...header, receipts };
+  };
+  const latest = async () => (newest = await withReceipts(await call('eth_getBlockByNumber', 'latest', true)));
+  return timer(0, 100).pipe(
+    exhaustMap(latest),
     retry({ delay: 250 }),
-    filter((block) => block !== null),
+    filter((block) => block !== undefined),
     ledger({
       id: (block) => block.hash,
       parent: (block) => block.parentHash,
       height: (block) => Number(block.number),
-      fetchParent: (block) => /** @type {Promise<Block | null>} */ (call('eth_getBlockByHash', block.parentHash, true)),
-      entries: (block) => block.transactions.map(({ hash, from, nonce }) => ({ key: hash, slot: `${from}:${nonce}` })),
+      fetchParent: async (block) => withReceipts(await call('eth_getBlockByHash', block.parentHash, true)),
+      entries: ({ transactions, receipts }) => {
+        const failed = new Set(receipts.filter(({ status }) => status === '0x0').map((each) => each.transactionHash));
+        return transactions.map(({ hash, from, nonce }) => {
+          return { key: hash, slot: `${from}:${nonce}`, failed: failed.has(hash) || undefined };
+        });
+      },
     }),
   );
+};
 
 /**
  * What `settle` needs for the transactions of a node: a trade can be replaced by another one with its sender and nonce.

@@ -27,8 +27,8 @@ const { values } = parseArgs({ options: { seconds: { type: 'string' } } });
 const seconds = Number(values.seconds ?? Infinity);
 
 /**
- * Sends transactions between the accounts of the node. Some are replaced by one with a higher price, some are dropped, and some blocks are taken
- * back. Mines between two transactions, because a transaction that is in a block can't be replaced.
+ * Sends transactions between the accounts of the node. Some fail, some are replaced by one with a higher price, some are dropped, and some blocks are
+ * taken back. Mines between two transactions, because a transaction that is in a block can't be replaced.
  *
  * @param {import('../real-chain/anvil.mjs').Anvil} node
  */
@@ -42,7 +42,7 @@ const sending$ = (node) =>
       const send = (/** @type {object} */ more) =>
         node.call('eth_sendTransaction', { from, to, value: '0x1', ...more });
       const nonce = await node.call('eth_getTransactionCount', from, 'pending');
-      const hash = await send({ nonce, gasPrice: gwei(10n) });
+      const hash = await send({ nonce, gasPrice: gwei(10n), ...(index % 5 === 2 && reverting) });
       if (index % 6 === 4) await send({ nonce, gasPrice: gwei(20n) });
       if (index % 10 === 9) await node.call('anvil_dropTransaction', hash);
       if (index % 7 === 6) await node.call('evm_mine');
@@ -50,6 +50,9 @@ const sending$ = (node) =>
     }),
     ignoreElements(),
   );
+
+/** A contract whose constructor reverts. With a limit for its gas, because the node can't estimate it. */
+const reverting = { to: undefined, value: '0x0', data: '0x60006000fd', gas: '0x186a0' };
 
 /** @param {number | undefined} share */
 const percent = (share) => (share === undefined ? '–' : `${(share * 100).toFixed(1)} %`);
@@ -60,7 +63,7 @@ const inMs = (ms) => (ms === undefined ? '–' : `${Math.round(ms)} ms`);
 const panel = (stats) =>
   [
     'What became of it',
-    ...['confirmed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'].map(
+    ...['confirmed', 'failed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'].map(
       (state) =>
         `  ${state.padEnd(10)}${String(stats[/** @type {import('rx-trade-feed/settle').OutcomeState} */ (state)]).padStart(6)}`,
     ),

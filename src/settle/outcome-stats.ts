@@ -22,11 +22,14 @@ export type OutcomeStats = Record<OutcomeState, number> & {
  * declare const outcomes$: Observable<FeedEvent | Outcome<string, string>>;
  * outcomes$
  *   .pipe(tumblingWindow({ lengthMs: 60_000, ...outcomeStats }))
- *   .subscribe(({ value }) => console.log(value.confirmed, coverage(value), leadAt(value, 0.5)));
+ *   .subscribe(({ value }) => console.log(value.confirmed, value.failed, coverage(value), leadAt(value, 0.5)));
  * ```
  */
 export const outcomeStats: Accumulator<unknown, OutcomeStats> = Object.freeze({
-  seed: (): OutcomeStats => ({ confirmed: 0, replaced: 0, expired: 0, reorged: 0, unseen: 0, unknown: 0, leads: {} }),
+  seed: (): OutcomeStats => ({
+    ...{ confirmed: 0, failed: 0, replaced: 0, expired: 0, reorged: 0, unseen: 0, unknown: 0 },
+    leads: {},
+  }),
   add: (stats: OutcomeStats, item: unknown): OutcomeStats => {
     const outcome = item as (Outcome<unknown, unknown> & Partial<PreviousOutcome>) | null | undefined;
     if (outcome?.type !== 'outcome') return stats;
@@ -50,9 +53,10 @@ const classOf = (leadMs: number): number =>
 const leadOf = (of: number): number => (of === 0 ? 0 : Math.sign(of) * 2 ** ((Math.abs(of) - 0.5) / 2));
 
 /**
- * Returns the share of confirmed trades that the feed has shown, from 0 to 1; `undefined` if none was confirmed.
+ * Returns the hit rate: the share of executed trades that the feed has shown, from 0 to 1. It's `confirmed` divided by
+ * `confirmed + unseen`; `undefined` if none was executed.
  *
- * Trades whose outcome is unknown count on neither side. For an hour, add the windows first.
+ * Trades that failed or whose outcome is unknown count on neither side. For an hour, add the windows first.
  */
 export const coverage = ({ confirmed, unseen }: Pick<OutcomeStats, 'confirmed' | 'unseen'>): number | undefined =>
   confirmed + unseen > 0 ? confirmed / (confirmed + unseen) : undefined;

@@ -12,11 +12,11 @@ import type { LedgerStep, Outcome } from './outcome.js';
 /**
  * Says what became of each trade of a feed. It joins the feed with a ledger by the time of both.
  *
- * Emits an {@link Outcome} once it's certain: `confirmed`, with its lead; `replaced` by another trade of its
- * slot; `expired`; `unseen`, if only the ledger has it; `reorged`, if the ledger takes it back. Where the feed or the
- * ledger wasn't observed, the outcome is `unknown` and says why. A later outcome of the same key has `previous`: add
- * each and subtract its `previous`, and your sums are exact at every moment, as in
- * `tumblingWindow({ ...outcomeStats })`.
+ * Emits outcomes and lifecycle events, not the trades themselves. An {@link Outcome} comes once it's certain:
+ * `confirmed` or `failed`, with its lead; `replaced` by another trade of its slot; `expired`; `unseen`, if only the
+ * ledger has executed it; `reorged`, if the ledger takes it back. Where the feed or the ledger wasn't observed, the
+ * outcome is `unknown` and says why. A later outcome of the same key has `previous`: add each and subtract its
+ * `previous`, and your sums are exact at every moment, as in `tumblingWindow({ ...outcomeStats })`.
  *
  * An outcome needs the time of both streams, so a ledger that stands still decides nothing. Once an outage is known, it
  * counts for all later decisions and corrects the earlier ones. The feed's lifecycle events pass at once. Watermarks go

@@ -192,30 +192,36 @@ export class Settlement<V, K> {
   /** Folds the first step of the queue. */
   private foldStep(): void {
     const { step } = this.steps.shift() as { readonly step: LedgerStep<K> };
-    const { confirmed, reverted = [], doubted = [], blocks = 1, depth = 0, gap, late } = step;
+    const { confirmed, removed = [], doubted = [], blocks = 1, depth = 0, gap, late } = step;
     const at = this.sinceOrigin(step.at);
     this.count -= entriesOf(step);
     this.depth = depth;
     this.blocks += blocks;
-    const kept = new Set(reverted.length > 0 ? confirmed.map(({ key }) => key) : []);
-    for (const { key } of reverted)
+    const kept = new Set(removed.length > 0 ? confirmed.map(({ key }) => key) : []);
+    for (const { key } of removed)
       if (kept.has(key)) this.moveUp(key);
       else this.withdraw(key, at, false);
     if (gap !== undefined) for (const { key } of doubted) this.withdraw(key, at, gap);
     for (const entry of confirmed) this.confirm(entry, at, late ? 'late' : true);
-    const lowest = this.blocks - this.settings.withinBlocks;
+    // A step that fills a hole comes before the ledger knows whether there is another one.
+    const lowest = late ? -Infinity : this.blocks - this.settings.withinBlocks;
     while (this.waiting.lowest <= lowest) this.decide(this.waiting.first as Trade<V, K>, at);
   }
 
-  private confirm({ key, slot }: LedgerEntry<K>, at: number, onLedger: true | 'late'): void {
+  /** The ledger has a trade, or says anew whether it failed. If it has a lead, that stays. */
+  private confirm({ key, slot, failed }: LedgerEntry<K>, at: number, onLedger: true | 'late'): void {
+    const hasFailed = failed === true;
     let trade = this.byKey.get(key);
     if (trade === undefined) {
       trade = new Trade<V, K>(key, at);
       this.byKey.set(key, trade);
       this.count += 1;
-    } else if (trade.isConfirmed) return;
-    trade.onLedger = onLedger;
-    trade.confirmedAt = at;
+    } else if (trade.isOnLedger && trade.hasFailed === hasFailed) return;
+    if (!trade.isOnLedger || trade.seenAt === undefined) {
+      trade.onLedger = onLedger;
+      trade.confirmedAt = at;
+    }
+    trade.hasFailed = hasFailed;
     if (this.settings.slot !== undefined) this.setSlot(trade, slot);
     this.review(trade, at);
   }
@@ -239,7 +245,7 @@ export class Settlement<V, K> {
   /** Returns the trade of a key, if the ledger has it, and those that it replaced. */
   private withLosers(key: K): readonly Trade<V, K>[] {
     const trade = this.byKey.get(key);
-    if (!trade?.isConfirmed) return [];
+    if (!trade?.isOnLedger) return [];
     return [trade, ...this.slots.rivalsOf(trade).filter(({ state }) => state === 'replaced')];
   }
 
@@ -248,27 +254,36 @@ export class Settlement<V, K> {
     const { seenAt, state, doubt } = trade;
     const rivals = this.slots.rivalsOf(trade);
     trade.block = this.blocks;
-    if (trade.isConfirmed) {
-      if (seenAt === undefined) this.move(trade, this.lone, at);
-      else this.conclude(trade, 'confirmed', Math.max(trade.confirmedAt, seenAt));
+    if (trade.isOnLedger) {
+      if (seenAt !== undefined)
+        this.conclude(trade, trade.hasFailed ? 'failed' : 'confirmed', Math.max(trade.confirmedAt, at));
+      else {
+        if (trade.hasFailed) this.takeBack(trade, at);
+        this.move(trade, this.lone, at);
+      }
       for (const each of rivals)
-        if (!each.isConfirmed && each.seenAt !== undefined && each.state !== 'replaced') this.review(each, at);
+        if (!each.isOnLedger && each.seenAt !== undefined && each.state !== 'replaced') this.review(each, at);
       return;
     }
-    const winner = seenAt === undefined ? undefined : rivals.find((each) => each.isConfirmed);
+    const winner = seenAt === undefined ? undefined : rivals.find((each) => each.isOnLedger);
     if (winner !== undefined) {
       trade.onLedger = false;
-      this.conclude(trade, 'replaced', Math.max(winner.confirmedAt, seenAt as number), { by: winner.key });
+      this.conclude(trade, 'replaced', Math.max(winner.confirmedAt, at), { by: winner.key });
     } else if (doubt !== undefined) {
       // If the feed has not shown it, it is unknown when it would be unseen.
       if (state !== 'unknown' && (trade.list !== this.lone || seenAt !== undefined))
         this.conclude(trade, 'unknown', at, inHole(doubt));
     } else if (state === undefined && seenAt === undefined) this.forget(trade);
     else {
-      if (state !== undefined && state !== 'reorged') this.emit(trade, 'reorged', at);
+      this.takeBack(trade, at);
       if (seenAt === undefined) this.keep(trade);
       else this.move(trade, this.waiting, at);
     }
+  }
+
+  /** The ledger doesn't have any more what the last outcome says. */
+  private takeBack(trade: Trade<V, K>, at: number): void {
+    if (trade.state !== undefined && trade.state !== 'reorged') this.emit(trade, 'reorged', at);
   }
 
   /** The other side has not shown a trade in time. */
@@ -317,6 +332,8 @@ export class Settlement<V, K> {
   }
 
   private emit(trade: Trade<V, K>, state: OutcomeState, at: number, reason?: Reason<K>): void {
+    // A failed trade that the feed hasn't shown was not missed.
+    if (trade.hasFailed && trade.seenAt === undefined && state !== 'reorged') return;
     if (at > this.lastAt) this.lastAt = at;
     this.push(outcomeOf(trade, state, this.lastAt, this.epoch(0), reason));
     trade.state = state;
@@ -327,5 +344,5 @@ export class Settlement<V, K> {
 const inHole = (gap: Gap): Reason<never> => ({ because: { side: 'ledger', why: 'gap', gap } });
 
 /** How many trades a step that waits counts as. */
-const entriesOf = ({ confirmed, reverted = [], doubted = [] }: LedgerStep<unknown>): number =>
-  Math.max(1, confirmed.length + reverted.length + doubted.length);
+const entriesOf = ({ confirmed, removed = [], doubted = [] }: LedgerStep<unknown>): number =>
+  Math.max(1, confirmed.length + removed.length + doubted.length);

@@ -13,6 +13,8 @@ export class Trade<V, K> {
   seenAt: number | undefined = undefined;
   /** Whether the ledger has it, or the hole because of which it may not have it any more. */
   onLedger: boolean | 'late' | Gap = false;
+  /** Whether it wasn't executed there. */
+  hasFailed = false;
   /** When the ledger had it first. */
   confirmedAt = 0;
   /** The length of the ledger when it was shown or confirmed. */
@@ -31,7 +33,7 @@ export class Trade<V, K> {
     this.since = since;
   }
 
-  get isConfirmed(): boolean {
+  get isOnLedger(): boolean {
     return this.onLedger === true || this.onLedger === 'late';
   }
 
@@ -54,22 +56,25 @@ export const outcomeOf = <V, K>(
   const at = origin + time;
   const confirmedAt = origin + confirmed;
   const leadMs = seen === undefined ? 0 : confirmed - seen;
+  const hasLead = isMined(state);
   // Most outcomes: one literal is faster.
-  if (seen !== undefined && state === 'confirmed' && before === undefined && onLedger === true)
-    return { type, state, key, at, value: value as V, seenAt: origin + seen, confirmedAt, leadMs };
+  if (seen !== undefined && hasLead && before === undefined && onLedger === true)
+    return { type, state, key, at, value: value as V, seenAt: origin + seen, confirmedAt, leadMs } as Outcome<V, K>;
   const outcome = {
     type,
     state,
     key,
     at,
     ...(seen !== undefined && { value, seenAt: origin + seen }),
-    ...(state === 'confirmed' ? { confirmedAt, leadMs } : state === 'unseen' && { confirmedAt }),
-    ...(state === 'confirmed' && onLedger === 'late' && { late: true }),
+    ...(hasLead ? { confirmedAt, leadMs } : state === 'unseen' && { confirmedAt }),
+    ...(hasLead && onLedger === 'late' && { late: true }),
     ...reason,
-    ...(before && { previous: { state: before, at: origin + decidedAt, ...(before === 'confirmed' && { leadMs }) } }),
+    ...(before && { previous: { state: before, at: origin + decidedAt, ...(isMined(before) && { leadMs }) } }),
   };
   return outcome as Outcome<V, K>;
 };
+
+const isMined = (state: OutcomeState): boolean => state === 'confirmed' || state === 'failed';
 
 /** Trades in the order of `since`. Each step takes constant time, except for a trade that is late. */
 export class TradeList<V, K> {

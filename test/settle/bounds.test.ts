@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { bundledPrograms } from '../support/bundled-programs.js';
 
-const programOf = bundledPrograms('test/settle', ['memory.mjs']);
+const programOf = bundledPrograms('test/settle', ['memory.mjs', 'ledger-memory.mjs']);
 
 const count = 400_000;
 
@@ -32,6 +32,23 @@ it.each([
     else expect(states['confirmed']).toBeGreaterThan(0.4 * count);
     // maxBytes, plus what the garbage collector hasn't freed yet.
     expect(arrayBuffers).toBeLessThan(64 * 1024 * 1024);
+  },
+  limitMs,
+);
+
+it(
+  'ledger keeps at most six times depth blocks of a node that falls back, and fetches at most depth parents for a block',
+  async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', programOf('ledger-memory.mjs')]);
+    const { depth, count, results } = JSON.parse(stdout) as {
+      readonly depth: number;
+      readonly count: number;
+      readonly results: readonly { readonly kept: number; readonly fetched: number; readonly isObserved: boolean }[];
+    };
+    expect(results).toHaveLength(14);
+    const isBad = ({ kept, fetched, isObserved }: (typeof results)[number]): boolean =>
+      kept > 6 * depth || fetched > (depth + 1) * count || !isObserved;
+    expect(results.filter(isBad)).toEqual([]);
   },
   limitMs,
 );

@@ -56,8 +56,8 @@ const driven = (options: Options = {}) => {
 const inWords = (event: LedgerStep<string> | Gap | Watermark): string => {
   if (event.type === 'watermark') return `| ${event.at}`;
   if (event.type === 'gap') return `gap ${event.from}-${event.to}`;
-  const { at, confirmed, reverted = [], doubted = [], late } = event;
-  const marked = Object.entries({ '+': confirmed, '-': reverted, '?': doubted });
+  const { at, confirmed, removed = [], doubted = [], late } = event;
+  const marked = Object.entries({ '+': confirmed, '-': removed, '?': doubted });
   const keys = marked.flatMap(([mark, list]) => list.map(({ key }) => mark + key));
   return [`${at}:`, ...keys, ...(late ? ['late'] : [])].join(' ');
 };
@@ -65,12 +65,14 @@ const inWords = (event: LedgerStep<string> | Gap | Watermark): string => {
 /** Returns the trades confirmed after some steps. */
 const confirmedBy = (steps: readonly LedgerStep<string>[]): string => {
   const all = new Set<string>();
-  for (const { confirmed, reverted = [] } of steps) {
-    for (const { key } of reverted) all.delete(key);
+  for (const { confirmed, removed = [] } of steps) {
+    for (const { key } of removed) all.delete(key);
     for (const { key } of confirmed) all.add(key);
   }
   return [...all].sort().join(' ');
 };
+
+const fetched = (own: string) => ({ fetchParent: () => of(block(own, own, 2)) });
 
 const permutations = <T>(values: readonly T[]): readonly (readonly T[])[] =>
   values.length < 2
@@ -79,17 +81,35 @@ const permutations = <T>(values: readonly T[]): readonly (readonly T[])[] =>
 
 const fetchParent = ({ parent }: Block) => of(blocks[parent]);
 
+const block = (id: unknown, parent: unknown, height: unknown): Block => ({ id, parent, height }) as Block;
+
+/** Returns the options of {@link LedgerOptions} that `ledger` needs, for blocks of any shape. */
+const anyBlocks = {
+  ...{ id: ({ id }: Block) => id, parent: ({ parent }: Block) => parent, height: ({ height }: Block) => height },
+  entries: ({ id }: Block) => [{ key: id }],
+};
+
 describe('ledger', () => {
   it.each<[title: string, received: string, lines: string, options?: Options]>([
     [
       'takes back what is not on the higher branch, in one step',
       "1 2 3 4 3' 4' 5'",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, | 5, 6: +3' +4' -4 -3, | 6, 7: +5', | 7",
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, 6: +3' +4' -4 -3, | 6, 7: +5', | 7",
     ],
     [
       'follows the later of two equal heights, and does not switch back',
       "1 2 3 3' 3 3",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' -3, | 4, | 5, | 6",
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' -3, | 4",
+    ],
+    [
+      'moves its time with a block that equals its tip, and with no other one that it has',
+      "1 2 3 3 2 1 3' 3 3'",
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, | 4, 7: +3' -3, | 7, | 9",
+    ],
+    [
+      'moves its time to the block that it follows, when one that stays behind fills the last hole',
+      "1 2 4 3' 4' 5' 3",
+      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', | 6",
     ],
     [
       'holds a block out of order, without a watermark, until the one before it arrives',
@@ -114,6 +134,23 @@ describe('ledger', () => {
       "1: +3, | 1, 2: +4, | 2, 3: +3' +4' +5' -4 -3 late, | 3",
       { fetchParent },
     ],
+    [
+      'adds the block before its lowest one when that comes out of order, which moves no time',
+      '3 4 1 2 1 4',
+      '1: +3, | 1, 2: +4, | 2, 4: +2 late, 5: +1 late, | 6',
+    ],
+    [
+      'waits to learn where a branch begins that leaves below its lowest block',
+      "4 4' 3' 5'",
+      "1: +4, | 1, gap 1-4, 4: +4' ?4 late, 4: +5' late, | 4",
+      { maxHeld: 1 },
+    ],
+    [
+      'doubts its only block when the branch that it fetches leaves even deeper',
+      "4 5'",
+      "1: +4, | 1, gap 1-2, 2: +1 ?4 late, 2: +2 late, 2: +3' late, 2: +4' late, 2: +5' late, | 2",
+      { fetchParent },
+    ],
     ['waits for a missing block while maxHeld blocks are above it', "1 2 4' 5'", '1: +1, | 1, 2: +2, | 2'],
     [
       'doubts what it has confirmed when more than maxHeld blocks wait for a missing one',
@@ -135,13 +172,37 @@ describe('ledger', () => {
     [
       'forgets blocks that are deeper than depth, and follows no fork of them',
       "1 2 3 4 3'",
-      '1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, | 5',
+      '1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4',
       { depth: 1 },
+    ],
+    [
+      'takes a block deeper than depth as a gap and a new tree, whose time has gaps until it is long or high enough',
+      "2 3 4 1 1 2 2 3 4 4 5'",
+      '1: +2, | 1, 2: +3, | 2, 3: +4, | 3, gap 3-4, 4: +1 ?4 ?3 ?2, | 4, gap 4-6, 6: +2, | 6, gap 6-8, 8: +3, | 8, ' +
+        "9: +4, | 9, | 10, 11: +3' +4' +5' -4 -3 late, | 11",
+      { depth: 2, fetchParent },
     ],
   ])('%s', (...[, received, lines, options]) => {
     const world = driven(options);
     world.receive(...received.split(' '));
     expect(world.lines.join(', ')).toBe(lines);
+  });
+
+  it.each([
+    ['at the end of the tree', ['x4 x3 4', 'x3 x2 3', 'x2 x1 2'], '5: +x2 +x3 +x4 -4 -3 -2 late, | 5'],
+    ['below it, as slots without a block do', ['x5 x1 5', 'x1 x0 1'], '5: +x1 +x5 -4 -3 -2 late, | 5'],
+  ])('follows a branch that it has fetched down to a block %s', (_title, branch, lines) => {
+    const known = new Map(
+      branch.map((text) => {
+        const [id = '', parent, height] = text.split(' ');
+        return [id, block(id, parent, Number(height))];
+      }),
+    );
+    const world = driven({ depth: 2, fetchParent: ({ parent }) => of(known.get(parent)) });
+    world.receive('1', '2', '3', '4');
+    world.time.frame += 1;
+    world.blocks$.next([...known.values()][0]!);
+    expect(world.lines.slice(8).join(', ')).toBe(lines);
   });
 
   it('says how many blocks longer it is after a reorganization or a hole', () => {
@@ -228,6 +289,74 @@ describe('ledger', () => {
     const { blocks$, lines } = driven();
     blocks$.complete();
     expect(lines).toEqual(['complete']);
+  });
+
+  it.each<[title: string, blocks: readonly Block[], lines: string, options?: Options]>([
+    ['its own parent', [block('a', 'a', 5), block('b', 'a', 6)], '1: +a, | 1, 2: +b, | 2'],
+    ['two that name each other', [block('a', 'b', 1), block('b', 'a', 2)], '1: +a, | 1, 2: +b, | 2'],
+    ['two of one height that name each other', [block('a', 'b', 1), block('b', 'a', 1)], '1: +a, | 1'],
+    [
+      'two that name each other and wait',
+      [block('a', 0, 1), block('x', 'y', 6), block('y', 'x', 6)],
+      '1: +a, | 1, gap 1-3, 3: +y ?a, | 3',
+      { maxHeld: 1 },
+    ],
+    [
+      'one that fetchParent returns for itself',
+      [block('a', 0, 1), block('x', 'y', 6)],
+      '1: +a, | 1, gap 1-2, 2: +x ?a, | 2',
+      { fetchParent: (child) => of(child) },
+    ],
+    [
+      'one that fetchParent returns with the id of its child',
+      [block('a', 0, 1), block('x', 'y', 6)],
+      '1: +a, | 1, gap 1-2, 2: +y ?a late, 2: +x late, | 2',
+      { fetchParent: ({ id }) => of(id === 'x' ? block('y', 'x', 5) : block('x', 'y', 6)) },
+    ],
+    [
+      'two that name each other, and that fetchParent returns',
+      [block('a', 0, 1), block('x', 'y', 6)],
+      '1: +a, | 1, gap 1-2, 2: +y ?a late, 2: +x late, | 2',
+      { fetchParent: ({ parent }) => of(block(parent, parent === 'y' ? 'z' : 'y', 5)) },
+    ],
+  ])('ends at a cycle of blocks: %s', (...[, cycle, lines, options]) => {
+    const world = driven(options);
+    for (const each of cycle) {
+      world.time.frame += 1;
+      world.blocks$.next(each);
+    }
+    expect(world.lines.join(', ')).toBe(lines);
+  });
+
+  it.each<[option: string, title: string, blocks: readonly Block[], options?: object]>([
+    ['id', 'is undefined', [block(undefined, 'a', 1)]],
+    ['id', 'is undefined, as is the parent, because both names are misspelt', [block(undefined, undefined, 1)]],
+    ['id', 'is null, as that of a pending block', [block('a', 0, 1), block(null, 'a', 2)]],
+    ['parent', 'is the id of the block itself', [block('a', 0, 1), block('b', 'b', 2)]],
+    ['parent', 'is undefined above the lowest block', [block('a', undefined, 1), block('b', undefined, 2)]],
+    ['height', 'is undefined', [block('a', 0, undefined)]],
+    ['height', 'is a bigint', [block('a', 0, 1), block('b', 'a', 2n)]],
+    ['height', 'is not finite', [block('a', 0, NaN)]],
+    ['entries', 'is not an array', [block('a', 0, 1)], { entries: () => undefined }],
+    ['entries', 'has a trade without a key', [block('a', 0, 1)], { entries: () => [{ key: 'a' }, { hash: 'b' }] }],
+    ['at', 'is not a time', [block('a', 0, 1)], { at: () => NaN }],
+    ['parent', 'is the id of the block that fetchParent returns', [block('a', 0, 1), block('c', 'b', 3)], fetched('b')],
+  ])('errors, and names the option %s, when what it returns %s', (...[option, , received, options]) => {
+    const errors: unknown[] = [];
+    from(received)
+      .pipe(ledger({ ...anyBlocks, ...options }))
+      .subscribe({ error: (error: unknown) => errors.push(error) });
+    expect(errors).toMatchObject([{ code: 'invalid-options', option }]);
+    expect(String(errors[0])).toMatch(new RegExp(`\`${option}\` must .*, but it returned`));
+  });
+
+  it('accepts a lowest block that is its own parent, such as slot 0 of Solana, also when the chain begins again', () => {
+    const { blocks$, lines, time } = driven({ depth: 2 });
+    for (const slot of [0, 1, 2, 3, 4, 0, 1]) {
+      time.frame += 1;
+      blocks$.next({ id: `${slot}`, parent: `${Math.max(0, slot - 1)}`, height: slot });
+    }
+    expect(lines.at(-1)).toBe('| 7');
   });
 
   it.each<[string, object]>([

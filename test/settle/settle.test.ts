@@ -17,8 +17,8 @@ const settled = (options: Parameters<typeof driven>[0] = {}) => {
 };
 
 /**
- * What happens, at which ms: `feed 100 ab` shows a and b; `ledger 106 +A -a ?b late` is a step that confirms A, takes a
- * back, doubts b and fills a hole. `clock 112` passes time. `lost feed 103 101` says that it has been down since 101;
+ * What happens, at which ms: `feed 100 ab` shows a and b; `ledger 106 +A !c -a ?b late` is a step that confirms A, has
+ * c as failed, takes a back, doubts b and fills a hole. `clock 112` passes time. `lost feed 103 101` says that it has been down since 101;
  * `gap ledger 120 145` is one of its gaps. A history that begins with `open` begins with sides that have not begun.
  */
 const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth = 0) => {
@@ -35,18 +35,26 @@ const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth
     else if (what === 'gap') side.next(gapOf(at, to));
     else if (what === 'feed') world.feed(Number(first), ...(rest[0] as string));
     else {
-      const [confirmed, reverted, doubted] = ['+', '-', '?'].map(marked) as [Entries, Entries, Entries];
+      const [executed, failed, removed, doubted] = ['+', '!', '-', '?'].map(marked) as [
+        Entries,
+        Entries,
+        Entries,
+        Entries,
+      ];
+      const confirmed = [...executed, ...failed.map((entry) => ({ ...entry, failed: true as const }))];
       const hole = {
         ...(doubted.length > 0 && { gap: gapOf(104, Number(first)) }),
         ...(rest.at(-1) === 'late' && late),
       };
-      world.ledger(Number(first), '', { confirmed, reverted, doubted, depth, ...hole });
+      world.ledger(Number(first), '', { confirmed, removed, doubted, depth, ...hole });
     }
   }
   return world.lines();
 };
 
 const late = { late: true } as const;
+/** The earlier one stays the time of the lead. */
+const confirmedThenFailed = '104 confirmed a 4; 106 failed a 4, was confirmed';
 type Entries = readonly LedgerEntry<string>[];
 
 describe('the outcome of a trade', () => {
@@ -99,6 +107,12 @@ describe('the outcome of a trade', () => {
       { withinBlocks: 2 },
     ],
     [
+      'expires one block later if the block of withinBlocks fills a hole, because there may be another hole',
+      'feed 100 a, ledger 102, ledger 104 late, ledger 106',
+      '106 expired a',
+      { withinBlocks: 2 },
+    ],
+    [
       'is confirmed after it expired, if a later block has it',
       'feed 100 a, ledger 111, ledger 115 +a',
       '110 expired a; 115 confirmed a 15, was expired',
@@ -125,6 +139,87 @@ describe('the outcome of a trade', () => {
     ],
     ['is unseen also when its block moves meanwhile', 'ledger 104 +x, ledger 106 +x -x, ledger 112', '107 unseen x'],
     ['is not emitted for an item whose key is undefined', 'feed 100 ?, ledger 120', ''],
+    [
+      'is failed when the ledger has it as failed, and its slot is used up',
+      'feed 100 aA, ledger 104 !a, ledger 120',
+      '104 failed a 4; 104 replaced A by a',
+    ],
+    [
+      'is failed with a negative lead when the feed shows it later, within graceMs',
+      'ledger 104 !a, feed 106 a, ledger 120',
+      '106 failed a -2',
+    ],
+    [
+      'is replaced at once when it is shown after its rival failed, also one that the feed has not shown',
+      'ledger 104 !A, feed 106 a, ledger 120',
+      '106 replaced a by A',
+    ],
+    [
+      'is failed late by a step that fills a hole',
+      'feed 100 a, ledger 105, ledger 140 !a late',
+      '140 failed a 40 late',
+    ],
+    [
+      'is failed after it expired, if a later block has it as failed',
+      'feed 100 a, ledger 111, ledger 115 !a',
+      '110 expired a; 115 failed a 15, was expired',
+    ],
+    [
+      'is reorged when the block in which it failed is taken back, as is its rival, and then confirmed',
+      'feed 100 aA, ledger 104 !a, ledger 106 -a, ledger 108 +a, ledger 130',
+      '104 failed a 4; 104 replaced A by a; 106 reorged a, was failed; 106 reorged A, was replaced; ' +
+        '108 confirmed a 8, was reorged; 108 replaced A by a, was reorged',
+      {},
+      64,
+    ],
+    [
+      'is confirmed, since it was failed, when one step takes the block back in which it failed and confirms it',
+      'feed 100 aA, ledger 104 !a, ledger 106 +a -a, ledger 108 +a -a, ledger 110 !a -a, ledger 130',
+      '104 failed a 4; 104 replaced A by a; 106 confirmed a 4, was failed; 110 failed a 4, was confirmed',
+      {},
+      64,
+    ],
+    ['is failed when a later step says so', 'feed 100 a, ledger 104 +a, ledger 106 !a', confirmedThenFailed],
+    ['is failed once when a block has it twice', 'feed 100 a, ledger 104 !aa', '104 failed a 4'],
+    [
+      'is unknown when the block in which it failed is doubted, as is its rival',
+      'feed 100 aA, ledger 104 !a, ledger 106 ?a, ledger 108 !a, ledger 130',
+      '104 failed a 4; 104 replaced A by a; 106 unknown a ledger gap, was failed; ' +
+        '106 unknown A ledger gap, was replaced; 108 failed a 8, was unknown; 108 replaced A by a, was unknown',
+      {},
+      64,
+    ],
+    [
+      'is not emitted for a failed one that the feed never shows, however it ends',
+      'ledger 104 !a, ledger 106 !b, ledger 107 -b, ledger 108 !c, ledger 109 ?c, lost feed 112 112, ledger 120 !d, ledger 140',
+      '',
+    ],
+    [
+      'is not emitted when such a trade is evicted, or open in the end',
+      'ledger 104 !abc, stop ledger 105',
+      '',
+      { maxTrades: 1 },
+    ],
+    [
+      'is remembered for graceMs after it failed, even if rememberMs is less',
+      'ledger 104 !a, ledger 106, feed 107 a, ledger 130',
+      '107 failed a -3',
+      { rememberMs: 1 },
+    ],
+    [
+      'is unseen when it failed first and another block has executed it',
+      'ledger 104 !a, ledger 106 +a -a, ledger 130',
+      '109 unseen a',
+      {},
+      64,
+    ],
+    [
+      'is reorged, not unseen, when the feed has not shown it and it failed in the end',
+      'ledger 104 +a, ledger 110, ledger 112 !a -a, ledger 130',
+      '107 unseen a; 112 reorged a, was unseen',
+      {},
+      64,
+    ],
     [
       'is unknown when its block is doubted, and confirmed when a later step has it',
       'feed 100 aB, ledger 104 +ab, ledger 106 ?ab, ledger 108 +a',
@@ -444,7 +539,7 @@ describe('windows with outcomeStats', () => {
     world.open(0);
     for (const [n, text] of [...'abce'].entries()) world.feed(100 + n, text);
     world.ledger(104, 'ab', { depth: 9 });
-    world.ledger(108, '', { reverted: entries('a'), depth: 9 });
+    world.ledger(108, '', { removed: entries('a'), depth: 9 });
     for (const [at, confirmed] of [
       [115, 'c'],
       [125, 'd'],
@@ -454,11 +549,30 @@ describe('windows with outcomeStats', () => {
     world.feed$.complete();
     const values = (await windows).map(({ value }) => value);
     const last = [...new Map(world.outcomes().map(({ key, state }) => [key, state])).values()];
-    for (const state of ['confirmed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'] as const) {
+    for (const state of ['confirmed', 'failed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'] as const) {
       const sum = values.reduce((all, value) => all + value[state], 0);
       expect([state, sum]).toEqual([state, last.filter((each) => each === state).length]);
     }
     expect(world.outcomes().some(({ previous }) => previous !== undefined)).toBe(true);
+  });
+
+  it('count the failed trades apart: the coverage and the leads are those of the executed ones', async () => {
+    const world = driven({ rememberMs: 40 });
+    const windows = lastValueFrom(world.settled$.pipe(tumblingWindow({ lengthMs: 1_000, ...outcomeStats })));
+    world.open(0);
+    world.feed(100, ...'abcf');
+    const failed = (keys: string) => entries(keys).map((entry) => ({ ...entry, failed: true as const }));
+    // The feed shows a, b, c and f. It never shows d, e and g: only d is missed, because the others failed.
+    world.ledger(104, '', { confirmed: [...entries('abd'), ...failed('cefg')], depth: 9 });
+    world.ledger(106, '', { confirmed: entries('f'), removed: entries('f'), depth: 9 });
+    world.ledger(140);
+    world.feed$.complete();
+    const { value } = await windows;
+    expect(value).toMatchObject({ confirmed: 3, failed: 1, unseen: 1, unknown: 0 });
+    expect(coverage(value)).toBe(3 / 4);
+    expect(Object.values(value.leads).reduce((sum, count) => sum + count, 0)).toBe(3);
+    const correction = world.outcomes().find(({ previous }) => previous !== undefined);
+    expect(correction?.previous).toEqual({ state: 'failed', at: 104, leadMs: 4 });
   });
 
   it('know the coverage, and the leads to 19 %', () => {

@@ -85,8 +85,10 @@ export const driven = (options: Options = {}, start = 0) => {
 /** Writes an outcome as text: when, what, which trade, and what it corrects. */
 export const inWords = (outcome: Outcome<unknown, string>): string => {
   const { at, state, key, previous } = outcome;
+  const lead = () => ('leadMs' in outcome ? ` ${outcome.leadMs}${outcome.late ? ' late' : ''}` : '');
   const more = {
-    confirmed: () => (outcome.state === 'confirmed' ? ` ${outcome.leadMs}${outcome.late ? ' late' : ''}` : ''),
+    confirmed: lead,
+    failed: lead,
     replaced: () => (outcome.state === 'replaced' ? ` by ${outcome.by}` : ''),
     unknown: () => (outcome.state === 'unknown' ? ` ${outcome.because.side} ${outcome.because.why}` : ''),
     expired: () => '',

@@ -18,7 +18,8 @@ const ledger$ = blocks$.pipe(
     parent: (block) => block.parentHash,
     height: (block) => Number(block.number),
     fetchParent: () => blocks$,
-    entries: (block) => block.transactions.map(({ hash, from }) => ({ key: hash, slot: from })),
+    entries: (block) =>
+      block.transactions.map(({ hash, from }) => ({ key: hash, slot: from, failed: from === '' || undefined })),
   }),
 );
 emits<LedgerStep<string> | Gap | Watermark>()(ledger$);
@@ -44,7 +45,13 @@ emits<number>()(
   tradeFeedEvents$('raw').pipe(
     settle(ledger$, { key: (frame) => frame.text(), withinMs: 1 }),
     filter((event) => event.type === 'outcome'),
-    map((outcome) => (outcome.state === 'confirmed' ? outcome.leadMs : outcome.state === 'unseen' ? outcome.at : 0)),
+    map((outcome) =>
+      outcome.state === 'confirmed' || outcome.state === 'failed'
+        ? outcome.leadMs
+        : outcome.state === 'unseen'
+          ? outcome.at
+          : 0,
+    ),
   ),
 );
 feedLog('day')

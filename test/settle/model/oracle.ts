@@ -4,6 +4,7 @@ import { type At, type Block, deliveredBlocks, maxHeld, type Period, type Result
 interface Stay {
   readonly key: string;
   readonly block: string;
+  readonly failed: boolean;
   readonly from: number;
   to: number;
 }
@@ -43,6 +44,8 @@ class Truth {
   readonly #sights: readonly At<string>[];
   readonly #startOfLedger: number;
   readonly #delivered: readonly At<Block>[];
+  /** When it received a block that it follows, or its tip once more. Nothing else moves its time. */
+  readonly #proofs: readonly number[];
   /** The last block before the first outage for which no block was missing. */
   readonly #holesFrom: number;
   readonly #rivals = new Map<string, string[]>();
@@ -51,13 +54,15 @@ class Truth {
     this.#world = world;
     const delivered = deliveredBlocks(world);
     this.#delivered = delivered;
-    this.#ideal = staysOf(world, world.blocks);
-    this.#actual = staysOf(world, delivered);
+    this.#ideal = followed(world, world.blocks).stays;
+    const { stays, proofs } = followed(world, delivered);
+    this.#actual = stays;
+    this.#proofs = proofs;
     this.#sights = world.sights.filter(({ at }) => !world.feedOutages.some(({ from, to }) => at >= from && at < to));
     this.#startOfLedger = delivered[0]?.at ?? Infinity;
     const down = world.ledgerOutages[0]?.from ?? Infinity;
-    const lastWhole = delivered.findLast(({ at }) => at < down && this.#isWhole(at, world.blocks));
-    this.#holesFrom = down === Infinity ? down : (lastWhole?.at ?? -Infinity);
+    const lastWhole = proofs.findLast((at) => at < down && this.#isWhole(at, world.blocks));
+    this.#holesFrom = down === Infinity ? down : (lastWhole ?? -Infinity);
     for (const [key, slot] of world.slotOf) this.#rivals.set(slot, [...(this.#rivals.get(slot) ?? []), key]);
   }
 
@@ -65,12 +70,14 @@ class Truth {
     const { key, at, state } = result;
     const { withinMs } = this.#world.limits;
     switch (state) {
-      case 'confirmed': {
+      case 'confirmed':
+      case 'failed': {
         if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt))
           return 'nobody saw it then';
         if (result.leadMs !== result.confirmedAt - result.seenAt) return 'its lead is wrong';
         if (at < result.seenAt || at < result.confirmedAt) return 'it is too early';
-        return this.#wasIn(key, result.confirmedAt) ? undefined : 'it was not in the chain';
+        if (!this.#wasIn(key, result.confirmedAt)) return 'it was not in the chain';
+        return this.#wasIn(key, at, 0, state === 'failed') ? undefined : `it was not ${state} in the chain`;
       }
       case 'replaced':
         if (this.#slotOf(result.by) !== this.#slotOf(key)) return 'the other trade has another slot';
@@ -93,6 +100,7 @@ class Truth {
             this.#heightOf(each.block) <= lastHeight &&
             // What was taken back before doesn't count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
+            !this.#isForgotten(each, result) &&
             !this.#isHidden(each, until) &&
             !this.#isTakenBackLate(each, begin),
         );
@@ -103,12 +111,17 @@ class Truth {
         const isKnownLater = this.#world.feedOutages.some(({ from, knownAt }) => from <= at && knownAt >= at);
         const sight = this.#sightNear(key, confirmedAt);
         if (sight !== undefined && !isKnownLater) return `it was shown at ${sight.at}`;
-        return this.#wasIn(key, confirmedAt) ? undefined : 'it was not in the chain';
+        if (!this.#wasIn(key, confirmedAt)) return 'it was not in the chain';
+        return this.#wasIn(key, at, 0, false) ? undefined : 'it was not executed';
       }
       case 'unknown':
         return this.#problemOfUnknown(result);
       case 'reorged': {
-        const isIn = this.#actual.some(({ key: of, from, to }) => of === key && from <= at && to > at);
+        // A failed trade that the feed has not shown has no other outcome.
+        const isIn = this.#actual.some(
+          ({ key: of, from, to, failed }) =>
+            of === key && from <= at && to > at && !(failed && result.seenAt === undefined),
+        );
         return isIn && !this.#isBehind(at) ? 'it is in the chain' : undefined;
       }
     }
@@ -124,24 +137,40 @@ class Truth {
     if (state === 'unknown') return undefined;
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
     if (inTheEnd === undefined) {
-      if (state === 'confirmed' || state === 'unseen' || state === 'replaced')
+      if (state === 'confirmed' || state === 'failed' || state === 'unseen' || state === 'replaced')
         return isHidden && this.#standsStill(last!) ? undefined : 'it is not in the chain';
       const hasExpired =
         isShown && last?.state !== 'expired' && !(last?.state === 'reorged' && last.seenAt === undefined);
       return hasExpired && !isHidden ? 'it has expired' : undefined;
     }
-    if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
+    if ((state === 'confirmed' || state === 'failed') && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
     // Blocks below the first one were never received.
     const lowest = this.#delivered[0]?.what.height ?? 0;
     if (this.#heightOf(inTheEnd.block) < lowest) return undefined;
     // The trade had been forgotten by the time it was confirmed.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
-    if (isForgotten || isHidden) return undefined;
+    if (isForgotten || isHidden || (last?.state === 'expired' && this.#isForgotten(inTheEnd, last))) return undefined;
     if (inTheEnd.key !== key) return isShown && state !== 'replaced' ? `${inTheEnd.key} is in the chain` : undefined;
     // It may have been shown outside the time that counts.
-    if (last?.state === 'unseen') return this.#sightNear(key, last.confirmedAt) && 'it was shown';
-    return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
+    if (last?.state === 'reorged' && last.seenAt === undefined && inTheEnd.failed)
+      return this.#sightNear(key, inTheEnd.from, this.#sights) && 'it was shown';
+    if (last?.state === 'unseen' && !inTheEnd.failed) return this.#sightNear(key, last.confirmedAt) && 'it was shown';
+    const expected = inTheEnd.failed
+      ? isShown
+        ? ['failed']
+        : [undefined, 'reorged']
+      : [isShown ? 'confirmed' : 'unseen'];
+    return expected.includes(state)
+      ? undefined
+      : `it is in the chain since ${inTheEnd.from}, failed: ${inTheEnd.failed}`;
+  }
+
+  /** Whether a trade was shown again later than it is remembered, so that it's a new one. */
+  #isForgotten({ block, from }: Stay, { at, seenAt }: Result & { readonly state: 'expired' }): boolean {
+    const shown = this.#world.blocks.filter((each) => each.at <= at).map(({ what }) => what.height);
+    const { limits, depth } = this.#world;
+    return seenAt - from > limits.rememberMs && Math.max(...shown) - this.#heightOf(block) >= depth;
   }
 
   /** Whether the ledger still waits for blocks missing since a trade was taken back. */
@@ -163,12 +192,10 @@ class Truth {
     return held.length > 0 && held[0]!.at <= until && new Set(held.map(({ what }) => what.id)).size <= maxHeld;
   }
 
-  /** Returns when a feed without outages shows a trade, within the time around its confirmation that counts. */
-  #sightNear(key: string, confirmedAt: number): At<string> | undefined {
+  /** Returns when a feed, by default one without outages, shows a trade, within the time around its confirmation that counts. */
+  #sightNear(key: string, confirmedAt: number, sights = this.#world.sights): At<string> | undefined {
     const { graceMs, rememberMs } = this.#world.limits;
-    return this.#world.sights.find(
-      ({ what, at }) => what === key && at >= confirmedAt - rememberMs && at <= confirmedAt + graceMs,
-    );
+    return sights.find(({ what, at }) => what === key && at >= confirmedAt - rememberMs && at <= confirmedAt + graceMs);
   }
 
   #problemOfUnknown(result: Result & { readonly state: 'unknown' }): string | undefined {
@@ -209,9 +236,15 @@ class Truth {
   }
 
   /** Whether this node's chain had a trade, or the chain of one that misses some blocks. */
-  #wasIn(key: string, at: number, lateMs = 0): boolean {
+  #wasIn(key: string, at: number, lateMs = 0, failed?: boolean): boolean {
     const slackMs = this.#isBehind(at) ? Infinity : lateMs;
-    return this.#actual.some((each) => each.key === key && each.from - slackMs <= at && each.to + slackMs > at);
+    return this.#actual.some(
+      (each) =>
+        each.key === key &&
+        (failed === undefined || each.failed === failed) &&
+        each.from - slackMs <= at &&
+        (each.to + slackMs > at || each.from === at),
+    );
   }
 
   /** When a node without outages has received enough blocks for a trade to expire. */
@@ -232,10 +265,11 @@ class Truth {
     const learned = this.#actual.find((stay) => stay.key === key && stay.from >= from && stay.from < to);
     if (learned === undefined) return true;
     const { from: learnedAt, block } = learned;
-    const isNext = this.#delivered.some(({ at, what }) => at === learnedAt && what.id === block);
-    if (isNext && this.#had(this.#blockOf(block)!.parent, learnedAt)) return learnedAt > until;
-    const before = this.#delivered.findLast(({ at }) => at < learnedAt && this.#isWhole(at, this.#delivered));
-    return before !== undefined && before.at > until;
+    // It may have been shown before, in a branch that was followed only now.
+    const shown = this.#delivered.find(({ at, what }) => at <= learnedAt && what.id === block);
+    if (shown !== undefined && this.#had(shown.what.parent, shown.at)) return learnedAt > until;
+    const before = this.#proofs.findLast((at) => at < learnedAt && this.#isWhole(at, this.#delivered));
+    return before !== undefined && before > until;
   }
 
   /** Whether a node had a block before a given time. */
@@ -250,7 +284,7 @@ class Truth {
 
   /** Whether a trade first appeared in a hole whose late step takes its block back, counted from the hole's start. */
   #isTakenBackLate({ to }: Stay, seenAt: number): boolean {
-    return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
+    return !this.#proofs.some((at) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
   }
 
   /** Whether a node has all expected blocks below those it has. */
@@ -289,13 +323,18 @@ class Truth {
   }
 }
 
+const stayOf = ({ key, failed }: Block['entries'][number], block: string, from: number): Stay => ({
+  ...{ key, block, failed: failed === true, from, to: Infinity },
+});
+
 /** Follows the highest block, or the later of equals. If blocks can't be fetched, all below must be there. */
-const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): readonly Stay[] => {
+const followed = ({ blocks, canFetch }: World, shown: readonly At<Block>[]) => {
   const byId = new Map(blocks.map(({ what }) => [what.id, what]));
   const lowest = shown[0]?.what.height ?? 0;
   const known = new Set<string>();
   const waiting: Block[] = [];
   const stays: Stay[] = [];
+  const proofs: number[] = [];
   let branch: readonly Block[] = [];
   const branchOf = (tip: Block): readonly Block[] => {
     const below = byId.get(tip.parent);
@@ -306,7 +345,10 @@ const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): read
   const isThere = (block: Block): boolean =>
     canFetch || branchOf(block).every(({ id, height }) => height < lowest || known.has(id) || !received.has(id));
   for (const { at, what } of shown) {
-    if (known.has(what.id)) continue;
+    if (known.has(what.id)) {
+      if (what.id === branch.at(-1)?.id) proofs.push(at);
+      continue;
+    }
     known.add(what.id);
     waiting.push(what);
     const ready = waiting.filter(isThere);
@@ -316,19 +358,20 @@ const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): read
       ready[0],
     );
     if (tip === undefined || tip.height < (branch.at(-1)?.height ?? 0)) continue;
+    proofs.push(at);
     const isNext = tip.parent === branch.at(-1)?.id;
     const next = isNext ? [...branch, tip] : branchOf(tip);
     if (isNext) {
-      for (const { key } of tip.entries) stays.push({ key, block: tip.id, from: at, to: Infinity });
+      for (const entry of tip.entries) stays.push(stayOf(entry, tip.id, at));
       branch = next;
       continue;
     }
-    const keys = new Set(next.flatMap(({ entries }) => entries.map(({ key }) => key)));
-    for (const stay of stays) if (stay.to === Infinity && !keys.has(stay.key)) stay.to = at;
+    const results = new Map(next.flatMap(({ entries }) => entries.map(({ key, failed }) => [key, failed === true])));
+    for (const stay of stays) if (stay.to === Infinity && results.get(stay.key) !== stay.failed) stay.to = at;
     const staying = new Set(stays.filter(({ to }) => to === Infinity).map(({ key }) => key));
     for (const { id, entries } of next)
-      for (const { key } of entries) if (!staying.has(key)) stays.push({ key, block: id, from: at, to: Infinity });
+      for (const entry of entries) if (!staying.has(entry.key)) stays.push(stayOf(entry, id, at));
     branch = next;
   }
-  return stays;
+  return { stays, proofs };
 };

@@ -5,6 +5,7 @@ import { Frame } from '../../../src/protocol/frame.js';
 import { ledger } from '../../../src/settle/ledger.js';
 import type { LedgerStep } from '../../../src/settle/outcome.js';
 import { settle } from '../../../src/settle/settle.js';
+import { createNodeWorld, runNodes } from './nodes.js';
 import { judge } from './oracle.js';
 import { type At, type Block, createWorld, deliveredBlocks, maxHeld, type Result, type World } from './world.js';
 
@@ -21,12 +22,17 @@ export interface Run {
 
 type Step = LedgerStep<string> | Gap | Watermark;
 
-/** Runs the world of a seed live and from recordings, and compares the outcomes with the truth. */
+/**
+ * Runs the world of a seed live and from recordings, and compares the outcomes with the truth. Runs another one whose
+ * node falls back.
+ */
 export const simulate = (seed: number): Run => {
   const world = createWorld(seed);
   const feed = feedOf(world);
   const { results, steps } = live(world, feed);
   const violations = [...judge(world, results)];
+  for (const wrong of runNodes(createNodeWorld(seed)).wrong)
+    violations.push(`${JSON.stringify(createNodeWorld(seed))}: ${wrong}`);
   const recorded = feed.map(({ what }) => recordedEvent(what));
   const ends = endsOf(results);
   for (const [name, events] of Object.entries({

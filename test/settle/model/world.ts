@@ -6,7 +6,7 @@ export interface Block {
   readonly id: string;
   readonly parent: string;
   readonly height: number;
-  readonly entries: readonly { readonly key: string; readonly slot: string }[];
+  readonly entries: readonly { readonly key: string; readonly slot: string; readonly failed?: true }[];
 }
 
 export interface At<T> {
@@ -129,13 +129,14 @@ const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): 
   const shown: At<Block>[] = [];
   const delayMs = oneOf([0, 0, 200, 900]);
   const reorgs = oneOf([0, 0.05, 0.2]);
+  const failing = oneOf([0, 0.1, 0.4]);
   let branch: Block[] = [];
   let number = 0;
   const add = (at: number): void => {
     const taken = new Set(branch.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
     const entries = pending
       .filter(({ slot, mineAt }) => mineAt <= at && !taken.has(slot))
-      .map(({ key, slot }) => ({ key, slot }));
+      .map(({ key, slot }) => ({ key, slot, ...(isTrue(failing) && { failed: true as const }) }));
     const block: Block = {
       id: `b${(number += 1)}`,
       parent: branch.at(-1)?.id ?? 'b0',
