@@ -32,19 +32,22 @@ export const attempts$ = (
       if (event.type === 'disconnected') sockets.attemptFailed(event.failure);
       lifecycle.emit(event);
     };
-    const on = attemptEvents(emit, lifecycle.now);
+    const on = attemptEvents({ ...lifecycle, emit }, settings.deliveryDelayMs);
     return merge(sockets.errors$, of(feed)).pipe(
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed   -> Ticket  POST /v1/wss/tickets
-      tap(on.ticketIssued),
       beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
-      openConnectionOver(sockets, settings, on.opened, onClosing, isWanted), // Ticket -> Frame   handshake, then frames
+      tap(on.ticketIssued),
+      openConnectionOver(sockets, settings, on, onClosing, isWanted), // Ticket -> Frame   handshake, then frames
       retryWhen(reconnects(settings.backoff, { ...lifecycle, emit })), //      failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });
 
-const attemptEvents = (emit: Emit, now: Lifecycle['now']) => {
+const attemptEvents = (
+  { emit, firstFrame, now }: Pick<Lifecycle, 'emit' | 'firstFrame' | 'now'>,
+  deliveryDelayMs: TicketSettings['deliveryDelayMs'],
+) => {
   let connection = 0;
   return {
     ticketRequested: (feed: Feed) => emit({ type: 'ticket-requested', at: now(), feed }),
@@ -53,8 +56,11 @@ const attemptEvents = (emit: Emit, now: Lifecycle['now']) => {
     // Numbers the connections of one subscription: 1, 2, …
     opened: (feed: Feed): number => {
       connection += 1;
-      emit({ type: 'opened', at: now(), feed, connection });
+      const at = now();
+      const known = deliveryDelayMs !== 'auto' && { completeFrom: at + deliveryDelayMs };
+      emit({ type: 'opened', at, feed, connection, ...known });
       return connection;
     },
+    firstFrame,
   };
 };

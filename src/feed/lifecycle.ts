@@ -1,13 +1,15 @@
-import { noop, Observable, pipe, tap } from 'rxjs';
+import { asyncScheduler, noop, Observable, pipe, type SchedulerLike, Subscription, tap, timer } from 'rxjs';
 import type { Disconnected, LifecycleEvent, Reconnecting } from '../protocol/event.js';
 import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { afterEvent, type FeedState, noFeed } from '../protocol/feed-state.js';
+import { afterEvent, afterItem, afterTime, type FeedState, noFeed } from '../protocol/feed-state.js';
 import { backoff, type BackoffOptions, type Reconnect } from './backoff.js';
 
 export type Emit = (event: LifecycleEvent) => void;
 
 export interface Lifecycle extends Reports {
   readonly emit: Emit;
+  /** Receives the first frame of each connection, before the subscriber does. @param at - when it arrived, in epoch ms */
+  readonly firstFrame: (at: number) => void;
 }
 
 interface Reports {
@@ -19,32 +21,62 @@ interface Reports {
   readonly now: () => number;
 }
 
+interface LifecycleOptions {
+  /** Receives each event first, with the state after it. @defaultValue nobody */
+  readonly observe?: ((event: LifecycleEvent, state: FeedState) => void) | undefined;
+  /** The state before the first event. @defaultValue no feed */
+  readonly before?: FeedState | undefined;
+  /** What waits for the first frame; `undefined` if the time comes from watermarks. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
 /**
- * The one place that adds events: a `gap` after an `opened` that ends an outage, `stopped` before the error. Observers
- * get the same objects as the subscriber, and get them first. They also see `stopped` if the caller's code threw.
+ * The one place that adds events: the `gap` of an outage when the next connection is complete, `stopped` before the
+ * error. Observers get the same objects as the subscriber, and get them first. They also see `stopped` if the caller's
+ * code threw. `end` stops its timer.
  */
 export const createLifecycle = (
   deliver: Emit,
-  observe: (event: LifecycleEvent, state: FeedState) => void = noop,
-): Lifecycle => {
-  let state = noFeed;
-  const fold = (event: LifecycleEvent): LifecycleEvent => {
-    state = afterEvent(state, event, undefined);
-    observe(event, state);
-    return event;
+  options: LifecycleOptions = {},
+): Lifecycle & { readonly end: () => void } => {
+  const { observe = noop, before = noFeed, scheduler } = { scheduler: asyncScheduler, ...options };
+  let state = before;
+  let timeout = Subscription.EMPTY;
+  const follow = (next: FeedState): void => {
+    const { settling } = next;
+    const hasChanged = settling !== state.settling;
+    state = next;
+    if (!hasChanged) return;
+    timeout.unsubscribe();
+    if (settling === undefined || scheduler === undefined) return;
+    const { openedAt, until } = settling;
+    // A timer may fire up to 1 ms early.
+    timeout = timer(until - openedAt + 1, scheduler).subscribe(() => pass(afterTime(state, until)));
+  };
+  const show = (events: readonly LifecycleEvent[]): void => events.forEach((event) => observe(event, state));
+  const pass = (next: FeedState): void => {
+    follow(next);
+    show(next.gaps);
+    next.gaps.forEach(deliver);
+  };
+  /** Folds an event. Returns it with the gaps before and after it. */
+  const fold = (event: LifecycleEvent): readonly LifecycleEvent[] => {
+    const next = afterEvent(state, event, undefined);
+    const isComplete = event.type === 'opened' && next.settling !== undefined && next.settling.until <= event.at;
+    follow(isComplete ? afterTime(next, event.at) : next);
+    const events = [...next.gaps.filter((gap) => gap !== event), event, ...(isComplete ? state.gaps : [])];
+    show(events);
+    return events;
   };
   return {
-    emit: (event) => {
-      fold(event);
-      const gap = state.unconfirmed && fold(state.unconfirmed);
-      deliver(event);
-      if (gap) deliver(gap);
-    },
+    emit: (event) => fold(event).forEach(deliver),
+    firstFrame: (at) => pass(afterItem(state, at)),
     stop: (error) => {
-      const stopped = fold({ type: 'stopped', at: Date.now(), failure: failureOf(error) });
-      if (error instanceof TradeFeedError) deliver(stopped);
+      const events = fold({ type: 'stopped', at: Date.now(), failure: failureOf(error) });
+      if (error instanceof TradeFeedError) events.forEach(deliver);
     },
     now: Date.now,
+    end: () => timeout.unsubscribe(),
   };
 };
 

@@ -57,6 +57,17 @@ export interface TradeFeedOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Size limit of a frame, in bytes. A larger frame ends the connection. @defaultValue 16 777 216 (16 MiB) */
   readonly maxFrameBytes?: number | undefined;
+  /**
+   * How long the service holds each frame back, in ms: from 0 to 60 000. A connection is complete only after that time,
+   * because what the service saw before the handshake never arrives, so an outage has its `gap` until then.
+   *
+   * `'auto'`: 500 (contract, section 8: the Free plan), unless a frame comes before that and proves that the account has
+   * no delay. `0` is for an account on the Developer plan: the gap ends at `opened`, also while the feed is quiet. Any
+   * other number is waited for whatever comes: frames that come earlier are emitted, with a gap before the first one
+   * and another one after that time. Use 500 if your service may send old frames after a reconnect.
+   * @defaultValue `'auto'`
+   */
+  readonly deliveryDelayMs?: 'auto' | number | undefined;
   /** The reconnect policy, where it differs from the default. */
   readonly backoff?: BackoffOptions | undefined;
   /** Returns the verdict for a failure, given the failure and its default verdict. */
@@ -104,6 +115,7 @@ export interface Settings extends TradeFeedOptions {
   readonly handshakeTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxFrameBytes: number;
+  readonly deliveryDelayMs: 'auto' | number;
   readonly backoff: BackoffPolicy;
 }
 
@@ -117,6 +129,7 @@ const defaults = Object.freeze({
   handshakeTimeoutMs: 10_000,
   idleTimeoutMs: 30_000,
   maxFrameBytes: 16 * 1024 * 1024,
+  deliveryDelayMs: 'auto' as const,
 });
 
 /** Continues a sentence that starts with `baseUrl`. Never shows what could be a key, a password or a query. */
@@ -209,6 +222,10 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   maxFrameBytes: {
     allowed: 'a whole number of bytes from 1 to 2147483647',
     is: (v) => Number.isInteger(v) && (v as number) > 0 && (v as number) < 2 ** 31,
+  },
+  deliveryDelayMs: {
+    allowed: "'auto' or a number of ms from 0 to 60000",
+    is: (v) => v === 'auto' || (durationMs.is(v) && (v as number) <= 60_000),
   },
   backoff: anObject,
   classify: aFunction,

@@ -1,7 +1,8 @@
-import { defer, finalize, noop, type Observable, tap } from 'rxjs';
+import { asyncScheduler, defer, finalize, noop, type Observable, tap } from 'rxjs';
 import { checkFeed } from '../protocol/contract.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
+import type { FeedState } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import { selective, wherePayload } from '../operators/items/where-payload.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
@@ -79,6 +80,8 @@ export interface FeedOwner {
   readonly receivesNoEvents?: boolean | undefined;
   /** Replaces the log and the channels of the feed: for an owner that turns a stop into other events. */
   readonly show?: ((entry: LogEntry) => void) | undefined;
+  /** Returns the state before a subscription: an outage that its first connection ends. @defaultValue no feed */
+  readonly before?: (() => FeedState) | undefined;
 }
 
 export const feedEvents$ = (
@@ -99,15 +102,19 @@ const frames$ = (
   feed: Feed,
   settings: TicketSettings,
   deliver: Emit,
-  { user, onClosing, beforeHandshake, receivesNoEvents = false, show }: FeedOwner,
+  { user, onClosing, beforeHandshake, receivesNoEvents = false, show, before }: FeedOwner,
   isWanted: IsWanted | undefined,
 ): Observable<Frame> =>
   defer(() => {
     const { baseUrl, warnings = true } = settings;
     const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings, show);
     const account = useAccount(settings, user);
-    const lifecycle = createLifecycle(deliver, observer.event);
     const isInWorker = settings.receiveIn === 'worker';
+    const lifecycle = createLifecycle(deliver, {
+      observe: observer.event,
+      before: before?.(),
+      scheduler: isInWorker ? undefined : asyncScheduler,
+    });
     // The worker can't call functions of this thread, and the log needs every frame, so both filter here.
     const filters = isInWorker || observer.frame !== undefined;
     const received$ = isInWorker
@@ -115,7 +122,7 @@ const frames$ = (
       : attempts$(feed, account.settings, lifecycle, onClosing, beforeHandshake, filters ? undefined : isWanted);
     const watched$ = observer.frame ? received$.pipe(tap(observer.frame)) : received$;
     const filtered$ = filters && isWanted ? watched$.pipe(wherePayload(isWanted)) : watched$;
-    return filtered$.pipe(finalize(account.end), finalize(observer.end));
+    return filtered$.pipe(finalize(lifecycle.end), finalize(account.end), finalize(observer.end));
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

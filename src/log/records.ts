@@ -11,9 +11,10 @@ import {
   afterItem,
   type FeedState,
   noFeed,
-  openedIn,
   snapshotNotBefore,
-  snapshotSince,
+  stateOf,
+  withGapIn,
+  snapshotAt,
 } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
 import type { Rule } from '../protocol/validate.js';
@@ -148,8 +149,7 @@ export class Records {
     const before = this.#place ?? (requested && { ...startOf(''), frames: NaN, ...requested });
     const isSameLog = (before?.log || log) === log;
     const next = before?.offset ?? offset;
-    if (isFirst || offset > next || !isSameLog)
-      this.#state = header.state.reduce((state, event) => afterEvent(state, event, stamped(event)), noFeed);
+    if (isFirst || offset > next || !isSameLog) this.#state = stateOf(header.state);
     if (isFirst || offset >= next || !isSameLog) this.#place = place;
     else this.#place = { ...(before as Place), log };
     if (!isSameLog || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLog);
@@ -164,9 +164,7 @@ export class Records {
     const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
     const since = Math.min(before?.at ?? to, to);
     const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', since, to, missed >= 0 ? missed : undefined);
-    const { events } = this.#state;
-    const status = snapshotNotBefore(events, to);
-    for (const event of openedIn(events) ? [...status, gap] : [gap, ...status]) this.#add(event);
+    for (const event of withGapIn(snapshotNotBefore(this.#state, to), gap)) this.#add(event);
   }
 
   /** Returns whether the line is a record. */
@@ -244,7 +242,11 @@ export class Records {
   /** Adds the status of the feed after the last record. */
   #addStatus(): void {
     const at = this.#place?.at;
-    if (at !== undefined) for (const event of snapshotSince(this.#state.events, at)) this.#add(event);
+    if (at === undefined) return;
+    const { from } = this.#settings;
+    // Frames of the last ms before the time to begin aren't read.
+    const since = typeof from === 'object' && 'time' in from ? Math.max(at, from.time) : at;
+    for (const event of snapshotAt(this.#state, since)) this.#add(event);
   }
 
   /** The place to begin is reached: first the status of the feed there. */

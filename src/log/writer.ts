@@ -6,7 +6,15 @@
 import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
-import { afterEvent, afterItem, type FeedState, noFeed, openedIn, snapshotSince } from '../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterItem,
+  afterTime,
+  type FeedState,
+  noFeed,
+  snapshotAt,
+  withGapIn,
+} from '../protocol/feed-state.js';
 import type { AppendSettings } from './append.js';
 import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
@@ -90,7 +98,10 @@ export class LogWriter {
     this.#state = stateBefore(this.#end);
     const { every } = machine;
     this.#stops = [
-      every(tipMs, () => this.#writeTip(false)),
+      every(tipMs, () => {
+        this.#settle();
+        this.#writeTip(false);
+      }),
       every(minuteMs, () => this.#retention.tidy()),
       every(repairMs, () => this.#repair()),
       // A program may call `process.exit` while lines wait.
@@ -131,6 +142,13 @@ export class LogWriter {
     this.#stop();
   }
 
+  /** A connection is complete after some time, also without a record. */
+  #settle(): void {
+    this.#before = this.#state;
+    this.#state = afterTime(this.#state, reachedAt(this.#time, this.#end));
+    for (const gap of this.#state.gaps) this.#record(gap, stamped(gap));
+  }
+
   #record(record: Stored, time: number): void {
     const before = this.#end;
     const at = Math.max(time, before.at ?? -Infinity);
@@ -148,7 +166,7 @@ export class LogWriter {
 
   #header(place: Place) {
     const { boot, after, place: first } = this.#log;
-    const state = snapshotSince(this.#before.events, place.at ?? -Infinity);
+    const state = snapshotAt(this.#before, place.at ?? -Infinity);
     return { ...place, boot, state, ...(place.offset === first.offset && { after }) };
   }
 
@@ -277,13 +295,11 @@ export class LogWriter {
       this.#outage.isPaused = false;
       this.#end = stored;
       this.#before = noFeed;
-      const { events } = this.#state;
       // As after every gap: `opened` comes first. Other events that were lost end with these.
-      const status = snapshotSince(events, stored.at ?? -Infinity) as readonly Stored[];
+      const status = snapshotAt(this.#state, stored.at ?? -Infinity);
       // The feed itself had a gap meanwhile, with an unknown number of frames.
       const gaps = [logGap('writeFailed', from, to, missed), ...(hasOwn ? [logGap('writeFailed', from, to)] : [])];
-      for (const event of openedIn(events) ? [...status, ...gaps] : [...gaps, ...status])
-        this.#record(event, stamped(event));
+      for (const event of withGapIn(status, ...gaps) as readonly Stored[]) this.#record(event, stamped(event));
     } catch {
       // The next attempt is in a second.
       this.#outage.isPaused = true;

@@ -15,7 +15,7 @@ import { SizedQueue } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince } from '../protocol/feed-state.js';
+import { afterEvent, afterItem, type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';
 import { type AnyFrame, withOwnPayload } from '../protocol/frame.js';
 import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -186,7 +186,7 @@ export class JetStreamWriter {
   /** Takes as many records as a message should have. */
   #take(): readonly [MessageHeader, Buffer] {
     const { log, boot, run, generation, next: before } = this.#header;
-    const state = snapshotSince(this.#state.events, before.at ?? -Infinity);
+    const state = snapshotAt(this.#state, before.at ?? -Infinity);
     let [next, text]: [Place, string] = [before, ''];
     while (text.length < batchBytes) {
       const event = this.#waiting.shift()?.event;
@@ -254,6 +254,9 @@ export class JetStreamWriter {
     const isIdle = this.#waiting.size === 0 && !this.#isStoring;
     const reached = isIdle ? reachedAt(this.#time, next) : (next.at ?? -Infinity);
     const at = Number.isFinite(reached) ? reached : 0;
+    // A connection is complete after some time, also without a record.
+    const { until = Infinity } = this.#state.settling ?? {};
+    if (isIdle && !closed && at >= until) this.#push({ type: 'watermark', at });
     const { offset } = next;
     this.#stream.tell({ pid: process.pid, log, boot, run: this.#first, offset, at, writtenAt: 0, closed });
   }

@@ -9,7 +9,7 @@ import type { ClusterOwner, RelayGate } from '../otel/index.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { snapshotSince } from '../protocol/feed-state.js';
+import { snapshotAt } from '../protocol/feed-state.js';
 import { invalidOption } from '../protocol/validate.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 import { refusals as answers } from '../relay/refusals.js';
@@ -106,11 +106,12 @@ export class FeedMemory {
   /** Returns the events that describe the feed's current status. A new subscriber must receive them first. */
   get snapshot(): readonly FeedEvent[] {
     if (this.#watch === undefined) return [];
-    const { events, watermark } = this.#watch.state;
-    if (watermark === undefined) return snapshotSince(events, Date.now());
+    const { state } = this.#watch;
+    const { watermark } = state;
+    if (watermark === undefined) return snapshotAt(state, Date.now());
     // Only a feed in a worker emits watermarks, and the last frame may be newer.
     const since = Math.max(watermark, this.#newestAt);
-    return [...snapshotSince(events, since), { type: 'watermark', at: watermark }];
+    return [...snapshotAt(state, since), { type: 'watermark', at: watermark }];
   }
 
   /** Follows one subscription of the feed. Forwards the events unchanged. */

@@ -22,10 +22,10 @@ export interface CountWindowOptions {
  *
  * Memory: at most `n` items and their bytes, or the value of the accumulator; and the gaps since the last window.
  * ```ts
- * // o: opened, with the gap; x: disconnected
+ * // o: opened; x: disconnected
  * // source              o-a--b--c--x----o--d--
  * // countWindow(2)      -----U-------------V--
- * // U: a and b, complete; V: c and d, with the gap
+ * // U: a and b, complete; V: c and d, with the gap, which comes before d
  * ```
  *
  * @param n - the number of items in a window, a whole number
@@ -64,6 +64,8 @@ class CountWindows extends BatchCollector<unknown> {
   /** The window being filled, and the time of its first item. */
   private open: OpenWindow | undefined;
   private start = 0;
+  /** Whether the connection was complete when it began. */
+  private isCovered = false;
 
   constructor(n: number, contents: WindowContents, clock: () => number) {
     super();
@@ -85,6 +87,7 @@ class CountWindows extends BatchCollector<unknown> {
     if (time > this.now) this.now = time;
     if (this.open === undefined) {
       this.start = this.now;
+      this.isCovered = this.outages.completeFrom(this.now) !== undefined;
       this.open = new OpenWindow(this.contents);
     }
     this.open.add(this.contents.keep(event), undefined, true, false);
@@ -101,7 +104,8 @@ class CountWindows extends BatchCollector<unknown> {
     const { start, now: end } = this;
     const gaps = this.outages.within(-Infinity, Infinity, end);
     this.outages.forget(Infinity);
-    this.ready.push(...window.close({ start, end, gaps, lacks: window.count < this.n ? 'partial' : undefined }));
+    const isPartial = window.count < this.n || (!this.isCovered && gaps.length === 0);
+    this.ready.push(...window.close({ start, end, gaps, lacks: isPartial ? 'partial' : undefined }));
     this.open = undefined;
   }
 }

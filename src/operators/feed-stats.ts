@@ -160,9 +160,9 @@ class FeedTally {
 
 /** The outages up to `now`, in epoch ms. */
 export const lossesOf = (state: FeedState, now: number): Pick<FeedStats, 'gaps' | 'lostMs'> => {
-  const { outage, unconfirmed, watermark, totals } = state;
+  const { outage, watermark, totals } = state;
   // While the relay can't be reached, the feed itself may well be up, so this isn't an outage yet.
-  const open = unconfirmed ?? (outage && !isOfRelay(outage) ? { from: outage.from, to: watermark ?? now } : undefined);
+  const open = outage && !isOfRelay(outage) ? { from: outage.from, to: watermark ?? now } : undefined;
   return {
     gaps: totals.gaps + (open ? 1 : 0),
     lostMs: totals.lostMs + (open ? newlyLostMs(totals, open.from, open.to) : 0),

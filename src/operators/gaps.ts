@@ -5,12 +5,12 @@ import { FeedFollower } from './items/follow-feed.js';
 /**
  * Emits the gaps: outages that are over and may have cost you frames.
  *
- * Emits each `gap` event once the feed is open again. After a `retry` the feed emits no gap, so this operator emits one
- * from the stop to `opened`. Completes and errors with the source. Memory: the ongoing outage. An item you map to the
+ * Emits each `gap` event once the new connection is complete. After a `retry` the feed emits no gap, so this operator
+ * emits one from the stop on. Completes and errors with the source. Memory: the ongoing outage. An item you map to the
  * `type`, time and failure of a `gap` counts as a gap as well: choose other names for your own items.
  * ```ts
- * // source    --opened--frame--disconnected--reconnecting--opened--gap--frame--|
- * // gaps()    -----------------------------------------------------gap---------|
+ * // source    --opened--frame--disconnected--reconnecting--opened--gap+frame--|
+ * // gaps()    -----------------------------------------------------gap--------|
  * ```
  *
  * @example

@@ -37,8 +37,8 @@ export interface LogEventsOptions {
  * a frame (less often if the feed is quiet), and `stopped` for an error that had no event, such as one from `append`.
  * Errors and completes with the source, and errors if the logger throws. Memory: none.
  * ```ts
- * // source               --opened--frame--frame--disconnected+reconnecting--opened+gap--
- * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened+gap--
+ * // source               --opened--frame--frame--disconnected+reconnecting--opened--gap+frame--
+ * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened--gap+frame--
  * // the log              --info-------------------warn-----------------------info--warn--
  * ```
  *

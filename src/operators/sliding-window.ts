@@ -17,7 +17,7 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  * Groups the items of a feed into overlapping windows of `lengthMs`, one every `everyMs`, and reports gaps in each.
  *
  * Works like `tumblingWindow`, but each item is in about `lengthMs / everyMs` windows and costs a step in each. The
- * first windows began before the feed opened, so they have `complete: false`; `align: 'start'` avoids them. When the
+ * first windows began before the feed was complete, so they have `complete: false`; `align: 'start'` avoids them. When the
  * source completes or errors, the open windows come out first, oldest first.
  *
  * Memory: the bytes of each item once, and for each of the `lengthMs / everyMs` open windows `maxFrames` references or
@@ -26,7 +26,7 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  * // - is 100 ms; o: opened
  * // source                            oa-----b----c-----
  * // lengthMs: 1000, everyMs: 500      -----U----V----W--
- * // U: a, incomplete because it began before the feed opened; V: a and b; W: b and c
+ * // U: a, incomplete because the feed began in it; V: a and b; W: b and c
  * ```
  *
  * @param options - see {@link SlidingWindowOptions}, {@link KeyOptions}, and {@link FramesOptions} or

@@ -24,17 +24,17 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * Pass `by` to get one window for each key that had items, with its {@link WindowKey}, in the order of their first
  * items. Errors when `by` or `add` throws.
  *
- * If an outage overlaps a window, the window has `complete: false` and the `gaps`. `complete` is also `false` if the
- * window began before the feed opened, dropped items, got a late item of an earlier window, or ended early: see its
+ * If an outage overlaps a window, the window has `complete: false` and the `gaps`. `complete` is also `false` if it
+ * began before the feed was complete, dropped items, got a late item of an earlier window, or ended early: see its
  * `reason`. If more than 10 000 empty windows end at once (the clock jumped, or a recorded time is wrong), you get one
  * incomplete window for all of them. When the source completes or errors, the open window comes out first.
  *
  * Memory: at most `maxFrames` items and their bytes, or the value of the accumulator; and the gaps of the open window.
  * ```ts
- * // - is 100 ms; o: opened, with the gap; x: disconnected
+ * // - is 100 ms; o: opened; x: disconnected
  * // source              oa--b--------x--------o-c------
  * // lengthMs: 1000      ----------U---------V---------W
- * // U: a and b, complete; V: empty, with the gap so far; W: c, with the gap
+ * // U: a and b, complete; V: empty, with the gap so far; W: c, with the whole gap, which comes before c
  * ```
  *
  * @param options - see {@link TumblingWindowOptions}, {@link KeyOptions}, and {@link FramesOptions} or

@@ -36,8 +36,10 @@ export const readEventLine = (line: string, shiftMs: number): Received | undefin
   if (type === 'frame') return readFrame(fields, bytesReader, shiftMs);
   if (type === 'gap') return readGap(fields, shiftMs);
   if (!timedTypes.includes(type)) return undefined;
-  checkFields(isTime(at) && (type !== 'value' || 'value' in fields), type);
-  const event = { ...fields, at: at + shiftMs } as unknown as Received;
+  const { completeFrom } = fields;
+  checkFields(isTime(at) && (type !== 'value' || 'value' in fields) && isTime(completeFrom ?? at), type);
+  const later = isTime(completeFrom) && { completeFrom: completeFrom + shiftMs };
+  const event = { ...fields, at: at + shiftMs, ...later } as unknown as Received;
   return type === 'disconnected' || type === 'stopped'
     ? ({ ...event, failure: readFailure(failure, shiftMs) } as Received)
     : event;

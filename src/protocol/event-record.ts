@@ -1,4 +1,4 @@
-import type { ClusterLifecycleEvent, Disconnected, EngineOperation, Watermark } from './event.js';
+import type { ClusterLifecycleEvent, Disconnected, EngineOperation, Gap, Watermark } from './event.js';
 import { type FailureCode, failurePage, type Stage } from './failures/meanings.js';
 import { type TradeFeedError, withoutAdvice } from './failures/trade-feed-error.js';
 import type { FeedState } from './feed-state.js';
@@ -101,11 +101,7 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
   opened: ['info', ({ feed, connection }) => `Connected to ${feed} (connection ${connection})`],
   disconnected: ['warn', (event) => disconnectedText(event, ({ message }) => message)],
   reconnecting: ['warn', ({ attempt, delayMs }) => `Reconnect ${attempt} in ${delayMs} ms`],
-  gap: [
-    'warn',
-    ({ durationMs, from, missed }) =>
-      `Frames may be missing: ${missed === undefined ? '' : `${missed} frames in `}${durationMs} ms from ${new Date(from).toISOString()} on`,
-  ],
+  gap: ['warn', (gap) => `Frames may be missing${gapText(gap)}`],
   'owner-changed': ['info', ({ owner, generation }) => `${owner} owns the connection now (generation ${generation})`],
   'engine-refused': [
     'warn',
@@ -114,6 +110,16 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
   'engine-recovered': ['info', ({ durationMs }) => `The cluster's engine works again, after ${durationMs} ms`],
   stopped: ['error', ({ failure }) => `Stopped, ${failure.code}: ${failure.message}${causeOf(failure)}`],
   waiting: ['warn', (waiting) => `Waiting${waiting.code ? `, ${waiting.code}` : ''}: ${waitingText(waiting)}`],
+};
+
+const gapText = ({ durationMs, from, missed, failure }: Gap): string => {
+  const begin = new Date(from).toISOString();
+  const frames = missed === undefined ? '' : `${missed} frames `;
+  if (durationMs > 0) return `: ${frames}${frames && 'in '}${durationMs} ms from ${begin} on`;
+  // 0 ms would read as if nothing were missing.
+  const { code, meaning = code } = failure;
+  const why = code === 'owner-changed' ? 'the connection was handed over' : meaning.replace(/\.$/, '');
+  return `${frames && `: ${frames.trim()}`} around ${begin.slice(11, -1)}: ${why}`;
 };
 
 // A failure's message contains its cause, unless the cause is an error of the app.

@@ -24,7 +24,11 @@ export interface TicketIssued {
   readonly expiresAt: string;
 }
 
-/** The connection is open; frames follow (contract, section 4.2). */
+/**
+ * The connection is open; frames follow (contract, section 4.2). It may not be complete yet: on the Free plan, the
+ * service sends each frame 500 ms late, and what it saw before the handshake never arrives. The {@link Gap} of an outage
+ * ends when the connection is complete.
+ */
 export interface Opened {
   readonly type: 'opened';
   /** When, in epoch ms. */
@@ -32,6 +36,11 @@ export interface Opened {
   readonly feed: Feed;
   /** Counts the connections of this subscription: 1, 2, … */
   readonly connection: number;
+  /**
+   * From when the connection is complete, in epoch ms, if that is known already: to a late subscriber, and if
+   * `deliveryDelayMs` is a number. If it's missing, the first frame shows it, or that none arrives for 500 ms.
+   */
+  readonly completeFrom?: number;
 }
 
 /** An attempt ended, whether or not it had opened a connection, and another follows. */
@@ -57,15 +66,16 @@ export interface Reconnecting {
 }
 
 /**
- * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the
- * first frame of the new connection, never before the first connection. A relay or a worker also emits it in place of
- * frames it dropped; `from` and `to` then span the times of those frames.
+ * Frames may be missing here: the service replays nothing (contract, section 6). Emitted directly before the first
+ * frame of the new connection, or 500 ms after `opened` if none has arrived by then; see the option `deliveryDelayMs`.
+ * Never before the first connection. If the new connection ends before, its outage goes on, and the gap comes later. A
+ * relay or a worker also emits it in place of frames it dropped; `from` and `to` then span the times of those frames.
  */
 export interface Gap {
   readonly type: 'gap';
   /** When the last open connection ended, in epoch ms; for a stalled one, when the last bytes arrived. */
   readonly from: number;
-  /** When this connection opened, in epoch ms. */
+  /** From when the new connection is complete, in epoch ms: when it opened, or up to 500 ms later. */
   readonly to: number;
   /** The length of the gap in ms. */
   readonly durationMs: number;

@@ -6,6 +6,7 @@ import type {
   Opened,
   RelayedEvent,
   Stopped,
+  TicketIssued,
   Watermark,
 } from './event.js';
 import { type FailureCode, type Meaning, relayReports, subscribedAgain } from './failures/meanings.js';
@@ -16,7 +17,11 @@ import type { AnyFrame } from './frame.js';
  * What happened to a feed so far. Status, statistics, gaps, windows, snapshots, logs and warnings all read this one
  * fold.
  *
- * Pure. While a connection is open, frames change nothing, so each costs a single comparison.
+ * Pure. While a connection is complete, frames change nothing, so each costs a single comparison.
+ *
+ * After `opened`, a connection settles: on the Free plan the service sends each frame 500 ms late (contract, section
+ * 6), and a new connection starts empty. So it isn't complete at once, and the ticket doesn't name the plan: only the
+ * first frame, or its absence, tells from when on it is. Until then, an outage goes on.
  */
 export interface FeedState {
   /** What a late subscriber receives first. */
@@ -25,10 +30,14 @@ export interface FeedState {
   readonly open: { readonly at: number; readonly connection: number } | undefined;
   /** Whether a connection has ever been open. */
   readonly hasOpened: boolean;
-  /** The current outage; `undefined` while a connection is open, and before the first one. */
+  /** From when the connection misses nothing, in epoch ms; `undefined` while it settles or is down. */
+  readonly completeFrom: number | undefined;
+  /** How to find {@link FeedState.completeFrom}; `undefined` unless the connection settles. */
+  readonly settling: Settling | undefined;
+  /** The current outage, up to `completeFrom`; `undefined` before the first connection. */
   readonly outage: Outage | undefined;
-  /** Set by an `opened` that ends an outage: its gap, unless the source emits its own `gap` next, which replaces it. */
-  readonly unconfirmed: Gap | undefined;
+  /** The gap that ended the last outage, if this fold created it. The source may still emit its own. */
+  readonly found: Gap | undefined;
   /** The gaps that the last event revealed. */
   readonly gaps: readonly Gap[];
   /** The last watermark, in epoch ms. */
@@ -43,13 +52,26 @@ export type Snapshot = readonly LifecycleEvent[];
 export interface Outage {
   /**
    * When the last open connection ended, in epoch ms; for a stalled one, when the last bytes arrived; for one to a
-   * relay, the time of its last event.
+   * relay, the time of its last event. With `deliveryDelayMs`: the first frame after that, once it has arrived.
    */
   readonly from: number;
   /** The failure that began it. */
   readonly failure: TradeFeedError;
   /** Whether the feed's subscription ended during it. If so, the feed emits no `gap` after the next `opened`. */
   readonly hasStopped: boolean;
+  /** Whether no event told when it began, so that a `gap` knows better. */
+  readonly isGuessed?: true;
+}
+
+/** A connection that isn't known to be complete yet. All times are in epoch ms. */
+export interface Settling {
+  readonly openedAt: number;
+  /** A frame before this time wasn't delayed. `-Infinity` if it's unknown when the handshake was sent. */
+  readonly delayedFrom: number;
+  /** When it's complete at the latest. */
+  readonly until: number;
+  /** Whether it isn't complete before `until`, whatever arrives: `deliveryDelayMs` is a number. */
+  readonly isFixed: boolean;
 }
 
 export interface FeedTotals {
@@ -71,8 +93,10 @@ export const noFeed: FeedState = {
   events: [],
   open: undefined,
   hasOpened: false,
+  completeFrom: undefined,
+  settling: undefined,
   outage: undefined,
-  unconfirmed: undefined,
+  found: undefined,
   gaps: none,
   watermark: undefined,
   failuresInRow: 0,
@@ -88,28 +112,23 @@ export const stoppedAt = (from: number, failure: TradeFeedError): FeedState => (
 /**
  * Folds an event into the state.
  *
- * An outage begins when an open connection ends, and lasts until the next `opened`. It has one gap: the `gap` event
- * that the source emits after `opened`. If the source emits none, as after resubscribing (`retry`, `repeat`), this
- * creates it. If only the connection to a relay was down, there's no gap: see {@link isOfRelay}.
+ * An outage begins when an open connection ends, and lasts until the next one is complete. It has one gap: the `gap`
+ * event that the source emits before the first frame. If the source emits none, as after resubscribing (`retry`,
+ * `repeat`), this creates it. If only the connection to a relay was down, there's no gap: see {@link isOfRelay}.
  *
  * @param newestAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without
  *   any event
  */
-export const afterEvent = (
-  before: FeedState,
-  event: ClusterLifecycleEvent,
-  newestAt: number | undefined,
-): FeedState => {
-  // A relay may send a watermark between an `opened` and its `gap`, so it must not settle `unconfirmed`.
-  if (event.type === 'watermark') return { ...before, gaps: none, watermark: event.at };
-  const { unconfirmed, events, open, failuresInRow } = before;
-  const outage = outageAfter(before, event, newestAt);
-  const gaps = unconfirmed === undefined || event.type === 'gap' ? outage.gaps : [unconfirmed, ...outage.gaps];
+export const afterEvent = (state: FeedState, event: ClusterLifecycleEvent, newestAt: number | undefined): FeedState => {
+  const before = beforeEvent(state, event, newestAt);
+  if (event.type === 'watermark') return { ...before, watermark: event.at };
+  const { open, failuresInRow } = before;
+  const { gaps, ...connection } = connectionAfter(before, event, newestAt);
   return {
     ...before,
-    ...outage,
-    gaps,
-    events: eventsAfter(events, event),
+    ...connection,
+    gaps: [...before.gaps, ...gaps],
+    events: eventsAfter(before.events, event, connection),
     open: openAfter(open, event),
     failuresInRow: event.type === 'opened' ? 0 : failuresInRow + (event.type === 'disconnected' ? 1 : 0),
     totals: totalsAfter(before.totals, event, gaps),
@@ -118,24 +137,62 @@ export const afterEvent = (
 
 /** Folds an item into the state. It proves that a connection is open, even if the events were filtered out. */
 export const afterItem = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
-  const { open, outage, unconfirmed, gaps } = before;
-  if (open !== undefined && unconfirmed === undefined && gaps.length === 0) return before;
-  const gap = unconfirmed ?? (outage && gapUntil(outage, at));
-  const known = gap === undefined ? none : [gap];
-  return {
-    ...before,
-    hasOpened: true,
-    outage: undefined,
-    unconfirmed: undefined,
-    gaps: known,
-    ...(open === undefined && {
-      open: { at, connection: frame?.connection ?? 1 },
-      events: frame === undefined ? [] : openedBy(frame),
-      failuresInRow: 0,
-    }),
-    totals: known.reduce(withGap, before.totals),
-  };
+  const { open, settling, outage } = before;
+  if (open !== undefined) {
+    if (settling !== undefined) return afterFirstItem(before, settling, at);
+    return withoutGaps(before);
+  }
+  const opened = { at, connection: frame?.connection ?? 1 };
+  const events = frame === undefined ? [] : openedBy(frame);
+  return completed({ ...before, hasOpened: true, open: opened, events, failuresInRow: 0 }, at, outage);
 };
+
+/** Folds the time into the state, in epoch ms: no item or event before it follows. */
+export const afterTime = (before: FeedState, at: number): FeedState => {
+  const { settling, outage } = before;
+  if (settling === undefined || (at < settling.until && !isDue(settling))) return withoutGaps(before);
+  return completed(before, settling.until, outage);
+};
+
+/** Whether the connection was complete when it opened. Only the `gap` of the source may still follow. */
+const isDue = ({ openedAt, until }: Settling): boolean => until <= openedAt;
+
+const beforeEvent = (state: FeedState, event: ClusterLifecycleEvent, newestAt = -Infinity): FeedState => {
+  if (event.type === 'gap') return withoutGaps(state);
+  if (event.type === 'watermark') {
+    // A relay may send one between an `opened` and its `gap`.
+    return state.settling && isDue(state.settling) ? withoutGaps(state) : afterTime(state, event.at);
+  }
+  // For a new subscription, the clock proves nothing: the connection may have ended long ago.
+  const hasEnded = event.type === 'disconnected' || event.type === 'stopped';
+  return afterTime(state, hasEnded ? Math.min(event.failure.endedAt, event.at) : newestAt);
+};
+
+const withoutGaps = (state: FeedState): FeedState => (state.gaps.length === 0 ? state : { ...state, gaps: none });
+
+const afterFirstItem = (before: FeedState, settling: Settling, at: number): FeedState => {
+  const { outage } = before;
+  const { openedAt, delayedFrom, until, isFixed } = settling;
+  if (at >= until || isDue(settling)) return completed(before, until, outage);
+  if (!isFixed) return completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
+  // The gap before the first item; another one follows at `until`.
+  if (outage === undefined || outage.from >= openedAt) return withoutGaps(before);
+  const gap = gapUntil(outage, at);
+  return withGaps({ ...before, outage: { ...outage, from: at }, events: withFirstGap(before.events, gap) }, [gap]);
+};
+
+const completed = (before: FeedState, completeFrom: number, outage: Outage | undefined): FeedState => {
+  const found = outage && gapUntil(outage, completeFrom);
+  const events = settledSnapshot(before.events, completeFrom);
+  const after = { ...before, completeFrom, settling: undefined, outage: undefined, found, events };
+  return withGaps(after, found === undefined ? none : [found]);
+};
+
+const withGaps = (state: FeedState, gaps: readonly Gap[]): FeedState => ({
+  ...state,
+  gaps,
+  totals: gaps.reduce(withGap, state.totals),
+});
 
 const openAfter = (open: FeedState['open'], event: ClusterLifecycleEvent): FeedState['open'] => {
   if (event.type === 'opened') return { at: event.at, connection: event.connection };
@@ -164,45 +221,90 @@ const withGap = (totals: FeedTotals, { from, to }: Gap): FeedTotals => ({
 export const newlyLostMs = ({ lostUntil }: FeedTotals, from: number, to: number): number =>
   Math.max(0, to - Math.max(from, lostUntil));
 
-type OutageState = Pick<FeedState, 'hasOpened' | 'outage' | 'unconfirmed' | 'gaps'>;
+type Connection = Pick<FeedState, 'hasOpened' | 'completeFrom' | 'settling' | 'outage' | 'found'>;
 
-const outageAfter = (
+const connectionAfter = (
   before: FeedState,
   event: Exclude<ClusterLifecycleEvent, Watermark>,
   newestAt: number | undefined,
-): OutageState => {
-  const { hasOpened, outage } = before;
-  const unchanged: OutageState = { hasOpened, outage, unconfirmed: undefined, gaps: none };
+): Connection & Pick<FeedState, 'gaps'> => {
+  const { hasOpened, completeFrom, settling, outage, found } = before;
+  const unchanged = { hasOpened, completeFrom, settling, outage, found, gaps: none };
+  const down = { ...unchanged, completeFrom: undefined, settling: undefined, found: undefined };
+  const isOnlyRelay = outage !== undefined && isOfRelay(outage);
   switch (event.type) {
-    case 'ticket-issued':
-    case 'reconnecting':
-    case 'owner-changed':
     case 'engine-refused':
     case 'engine-recovered':
+    case 'ticket-issued':
+    case 'reconnecting':
       return unchanged;
+    case 'owner-changed':
+      return { ...down, outage: outage ?? resubscribed(before, newestAt) };
     case 'ticket-requested':
-      return { ...unchanged, outage: outage ?? subscribedAgainAfter(before, newestAt) };
+      // After the connection to a relay, the feed itself begins anew: the relay has restarted.
+      return {
+        ...down,
+        outage: isOnlyRelay ? { ...outage, hasStopped: true } : (outage ?? resubscribed(before, newestAt)),
+      };
     case 'disconnected': {
-      if (outage !== undefined || event.failure.stage !== 'stream') return unchanged;
-      return { ...unchanged, hasOpened: true, outage: outageFrom(event) };
+      if (event.failure.stage !== 'stream') return isOnlyRelay ? unchanged : down;
+      const begun = outageFrom(event);
+      if (isOfRelay(begun))
+        return {
+          ...(outage === undefined || isOnlyRelay ? unchanged : down),
+          ...{ settling: undefined, hasOpened: true, outage: outage ?? begun },
+        };
+      // What the relay had while it was away is unknown, unless its `opened` came first.
+      const from = Math.min(outage?.from ?? begun.from, begun.from);
+      return { ...down, hasOpened: true, outage: isOnlyRelay ? { ...begun, from } : (outage ?? begun) };
     }
     case 'stopped': {
       const isBegin = hasOpened || event.failure.stage === 'stream';
       const begun = outage ?? (isBegin ? outageFrom(event) : undefined);
-      return { ...unchanged, hasOpened: isBegin, outage: begun && { ...begun, hasStopped: true } };
+      return { ...down, hasOpened: isBegin, outage: begun && { ...begun, hasStopped: true } };
     }
     case 'opened': {
-      const opened: OutageState = { ...unchanged, hasOpened: true, outage: undefined };
-      const ended = outage ?? subscribedAgainAfter(before, newestAt);
-      return ended === undefined || isOfRelay(ended) ? opened : { ...opened, unconfirmed: gapUntil(ended, event.at) };
+      const opened = { ...down, hasOpened: true };
+      const begun = outage ?? resubscribed(before, newestAt);
+      const settles = settlingOf(event, before);
+      const isRelayBack = begun !== undefined && isOfRelay(begun);
+      const wasComplete = isRelayBack && completeFrom !== undefined;
+      // The relay's connection to the service is as it was.
+      if (wasComplete && isDue(settles)) return { ...opened, completeFrom, outage: undefined };
+      // Otherwise the relay has restarted, because its connection settles.
+      const ended = wasComplete ? { ...begun, hasStopped: true } : isRelayBack ? undefined : begun;
+      if (ended === undefined && isDue(settles)) return { ...opened, completeFrom: settles.until, outage: undefined };
+      return { ...opened, settling: settles, outage: ended };
     }
     case 'gap': {
+      // Frames that a relay or a worker dropped prove nothing about the connection.
+      if (settling !== undefined && !isDue(settling) && event.missed !== undefined)
+        return { ...unchanged, gaps: [event] };
+      const isKnown =
+        found !== undefined && event.missed === undefined && found.from <= event.from && event.to <= found.to;
       // A gap that begins later misses the start of the outage, so the outage gets its own gap as well.
-      const uncovered = outage !== undefined && outage.from < event.from ? [gapUntil(outage, event.to)] : none;
-      return { ...unchanged, hasOpened: true, outage: undefined, gaps: [...uncovered, event] };
+      const isGuess = outage?.isGuessed === true && event.missed === undefined;
+      const isWhole = outage === undefined || outage.from >= event.from || isGuess;
+      const uncovered = isWhole ? none : [gapUntil(outage, event.to)];
+      const gaps = isKnown ? none : [...uncovered, event];
+      if (settling?.isFixed === true && event.to < settling.until)
+        return { ...unchanged, gaps, outage: outage && { ...outage, from: Math.max(outage.from, event.to) } };
+      const from = settling === undefined ? (completeFrom ?? event.to) : event.to;
+      return { ...down, hasOpened: true, completeFrom: from, outage: undefined, gaps };
     }
   }
 };
+
+const settlingOf = ({ at, completeFrom }: Opened, { events }: FeedState): Settling => {
+  const issued = events.find(({ type }) => type === 'ticket-issued') as TicketIssued | undefined;
+  const delayedFrom = issued === undefined ? -Infinity : issued.at + freeDelayMs - toleranceMs;
+  return { openedAt: at, delayedFrom, until: completeFrom ?? at + freeDelayMs, isFixed: completeFrom !== undefined };
+};
+
+/** The delay of each frame on the Free plan, in ms (contract, section 8). */
+export const freeDelayMs = 500;
+/** Clocks and timers may differ by this much, in ms. */
+const toleranceMs = 5;
 
 // A page's connection to its relay ends at the time of the stream, because the relay may still hold frames from before
 // `endedAt`.
@@ -213,10 +315,10 @@ const outageFrom = ({ at, failure }: Disconnected | Stopped): Outage => ({
 });
 
 /** Returns the outage between two subscriptions if the first just ended: `repeat`, `concat`, `switchMap`. */
-const subscribedAgainAfter = ({ hasOpened }: FeedState, newestAt: number | undefined): Outage | undefined => {
+const resubscribed = ({ hasOpened }: FeedState, newestAt: number | undefined): Outage | undefined => {
   if (!hasOpened || newestAt === undefined) return undefined;
   const failure = createFailure(subscribedAgain, { stage: 'stream', endedAt: newestAt });
-  return { from: newestAt, failure, hasStopped: true };
+  return { from: newestAt, failure, hasStopped: true, isGuessed: true };
 };
 
 export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
@@ -273,19 +375,24 @@ export interface LoggedValue {
   readonly json: string;
 }
 
-/** Folds a logged event into a snapshot. Returns the same list if nothing changes. */
-export const nextSnapshot = (snapshot: Snapshot, event: LoggedEvent): Snapshot => {
-  if (event.type === 'value') return snapshot;
-  if (event.type !== 'frame') return eventsAfter(snapshot, event);
-  return openedIn(snapshot) ? snapshot : openedBy(event);
-};
-
-const eventsAfter = (events: Snapshot, event: ClusterLifecycleEvent): Snapshot => {
-  if (event.type === 'opened' || event.type === 'stopped') return [event];
-  if (!isOfAttempt(event)) return events;
-  // Keeps the first `disconnected`: its failure began the outage.
+const eventsAfter = (
+  events: Snapshot,
+  event: ClusterLifecycleEvent,
+  { completeFrom, outage, settling }: Connection,
+): Snapshot => {
+  if (event.type === 'stopped') return [event];
+  if (event.type === 'opened') {
+    const [first] = events;
+    if (completeFrom !== undefined) return settledSnapshot([event], completeFrom);
+    // While it settles, the outage goes on.
+    return outage === undefined ? [event] : [first?.type === 'disconnected' ? first : endOf(outage), event];
+  }
+  if (event.type === 'gap' && outage !== undefined && settling?.isFixed === true) return withFirstGap(events, event);
+  if (!isOfAttempt(event)) return completeFrom === undefined ? events : settledSnapshot(events, completeFrom);
+  // Keeps the first `disconnected`: its failure began the outage. The one before a first gap is over.
+  const isOver = events.some(({ type }) => type === 'gap');
   const stays = (known: LifecycleEvent, n: number): boolean =>
-    (n === 0 && known.type === 'disconnected') || (ranks[known.type] ?? Infinity) < (ranks[event.type] ?? 0);
+    (n === 0 && known.type === 'disconnected' && !isOver) || (ranks[known.type] ?? Infinity) < (ranks[event.type] ?? 0);
   return [...events.filter(stays), event];
 };
 
@@ -301,42 +408,58 @@ const ranks: Readonly<Partial<Record<ClusterLifecycleEvent['type'], number>>> = 
 const isOfAttempt = (event: ClusterLifecycleEvent): event is Exclude<LifecycleEvent, Opened | Gap | Watermark> =>
   ranks[event.type] !== undefined;
 
+const endOf = ({ from, failure }: Outage): Disconnected => ({ type: 'disconnected', at: from, failure });
+
 const openedBy = ({ feed, connection, receivedAt }: AnyFrame): Snapshot => [
   { type: 'opened', at: receivedAt, feed, connection },
 ];
 
-export const openedIn = ([first]: Snapshot): Opened | undefined => (first?.type === 'opened' ? first : undefined);
+/** Adds the first gap of an outage whose connection settles for a fixed time: only the second one follows. */
+const withFirstGap = (events: Snapshot, gap: Gap): Snapshot => [...events.filter(({ type }) => type !== 'gap'), gap];
 
-export const hasBeenOpen = (snapshot: Snapshot): boolean =>
-  snapshot.some((event) => event.type === 'opened' || ('failure' in event && event.failure.stage === 'stream'));
+/** Keeps only `opened`, which says from when the connection is complete. */
+const settledSnapshot = (snapshot: Snapshot, completeFrom: number): Snapshot => {
+  const opened = snapshot.find((event) => event.type === 'opened');
+  if (opened === undefined || (snapshot.length === 1 && opened.completeFrom !== undefined)) return snapshot;
+  return [{ ...opened, completeFrom }];
+};
+
+/** Returns the `opened` of a connection that is complete. */
+export const openedIn = ([first]: Snapshot): Opened | undefined =>
+  first?.type === 'opened' && first.completeFrom !== undefined ? first : undefined;
 
 /**
  * Returns the time up to which a subscriber has every frame after an event, in epoch ms. Only frames, and gaps in their
  * place, prove it, because the clock runs on while a connection is stalled. During an outage it stays at the end of the
  * last open connection.
  *
- * @param complete - that time before the event, when the feed was in the state `snapshot`
+ * @param complete - that time before the event, when the feed was in this state
  */
-export const completeAfter = (complete: number, snapshot: Snapshot, event: LoggedEvent): number =>
-  Math.max(complete, provenUntil(snapshot, event) ?? complete);
+export const completeAfter = (complete: number, state: FeedState, event: LoggedEvent): number =>
+  Math.max(complete, provenUntil(state, event) ?? complete);
 
-const provenUntil = (snapshot: Snapshot, event: LoggedEvent): number | undefined => {
-  const isOpen = openedIn(snapshot) !== undefined;
+const provenUntil = (state: FeedState, event: LoggedEvent): number | undefined => {
+  const isCompleteAt = (at: number): boolean => {
+    const { open, settling } = afterTime(state, at);
+    return open !== undefined && settling === undefined;
+  };
   switch (event.type) {
     case 'frame':
-      return event.receivedAt;
+      // With a fixed `deliveryDelayMs`, others may be missing between this one and the last.
+      return state.settling?.isFixed === true && event.receivedAt < state.settling.until ? undefined : event.receivedAt;
     case 'gap':
       return event.to;
     case 'value':
       // During an outage, a value is an operator's delayed output for earlier frames.
-      return isOpen || snapshot.length === 0 ? event.at : undefined;
+      return isCompleteAt(event.at) || state.events.length === 0 ? event.at : undefined;
     case 'opened':
-      return hasBeenOpen(snapshot) ? undefined : event.at;
+      return state.hasOpened ? undefined : event.at;
     case 'disconnected': {
       const { failure, at } = event;
+      const endedAt = Math.min(failure.endedAt, at);
       // When the connection to a relay ends, the relay may still hold frames that it hasn't sent.
       const isOfFeed = failure.stage === 'stream' && !isOfRelay({ failure, hasStopped: false });
-      return isOpen && isOfFeed ? Math.min(failure.endedAt, at) : undefined;
+      return isOfFeed && isCompleteAt(endedAt) ? endedAt : undefined;
     }
     case 'reconnecting':
     case 'ticket-requested':
@@ -346,30 +469,42 @@ const provenUntil = (snapshot: Snapshot, event: LoggedEvent): number | undefined
   }
 };
 
+/** Returns the state that a snapshot describes. */
+export const stateOf = (snapshot: Snapshot): FeedState =>
+  snapshot.reduce<FeedState>((state, event) => afterEvent(state, event, undefined), noFeed);
+
 /** Returns the events for a subscriber that joined at `at`, in epoch ms. */
-export const snapshotSince = (snapshot: Snapshot, at: number): Snapshot => {
-  const opened = openedIn(snapshot);
+export const snapshotAt = (state: FeedState, at: number): Snapshot => {
+  const { events, outage } = afterTime(state, at);
   // The subscriber lacks the frames before `at`, so for it the feed opens then, or later if the feed opened later.
-  return opened ? [{ ...opened, at: Math.max(opened.at, at) }] : snapshot;
+  const opensLater = (event: LifecycleEvent): boolean => event.type === 'opened' && outage === undefined;
+  return events.map((event) => (opensLater(event) ? notBefore(event, at) : event));
 };
 
-export const snapshotNotBefore = (snapshot: Snapshot, at: number): Snapshot =>
-  snapshot.map((event) => notBefore(event, at));
+/** Returns the events for a client that has reached `at`, in epoch ms. */
+export const snapshotNotBefore = (state: FeedState, at: number): Snapshot =>
+  eventsNotBefore(afterTime(state, at).events, at);
+
+/** Moves events that are earlier than `at`, in epoch ms. A ticket goes: its time would be a wrong one of the handshake. */
+export const eventsNotBefore = (events: Snapshot, at: number): Snapshot =>
+  events.flatMap((event) => (event.type === 'ticket-issued' && event.at < at ? [] : notBefore(event, at)));
 
 /** Returns the events for a client that missed frames: its status, and the gap right after `opened`. */
-export const snapshotAfterGap = (snapshot: Snapshot, missed: Missed): Snapshot => {
-  const events = snapshotNotBefore(snapshot, missed.to);
-  const gap = relayGap(missed);
-  return openedIn(snapshot) ? [...events, gap] : [gap, ...events];
-};
+export const snapshotAfterGap = (state: FeedState, missed: Missed): Snapshot =>
+  withGapIn(snapshotNotBefore(state, missed.to), relayGap(missed));
+
+/** Adds a gap to the status after it. It directly follows `opened`, unless the connection still settles. */
+export const withGapIn = (status: Snapshot, ...gaps: readonly Gap[]): Snapshot =>
+  openedIn(status) ? [...status, ...gaps] : [...gaps, ...status];
 
 export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
   if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };
   return event.at >= at ? event : withTime(event, at);
 };
 
-export const withTime = <E extends Exclude<LifecycleEvent, Gap>>(event: E, at: number): E =>
+export const withTime = <E extends Exclude<LifecycleEvent, Gap>>(event: E, at: number): E => {
   // Adjusts the delay so that the next attempt stays at the same time.
-  event.type === 'reconnecting'
-    ? { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) }
-    : { ...event, at };
+  if (event.type === 'reconnecting') return { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) };
+  if (event.type !== 'opened' || event.completeFrom === undefined) return { ...event, at };
+  return { ...event, at, completeFrom: Math.max(event.completeFrom, at) };
+};

@@ -1,7 +1,7 @@
 import { EventTime } from '../operators/items/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import { afterEvent, afterItem, createGap, type FeedState } from '../protocol/feed-state.js';
+import { afterEvent, afterItem, afterTime, createGap, type FeedState } from '../protocol/feed-state.js';
 import { gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
 import type { Settings } from './settle-options.js';
 import type { Because } from './outcome.js';
@@ -25,6 +25,8 @@ export class Side {
   private state: FeedState = noFeed;
   private holes: readonly Gap[] = [];
   private begunAt = Infinity;
+  /** From when its first connection is complete. */
+  private completeFrom = Infinity;
   private lastAt = -Infinity;
 
   constructor(name: Because['side'], { allowedLatenessMs, scheduler }: Settings) {
@@ -33,14 +35,15 @@ export class Side {
     this.time = new EventTime(() => scheduler.now());
   }
 
-  /** Whether its connection is open, and every gap of it known. */
+  /** Whether its connection is open and complete, so that every gap of it is known. */
   get isOpen(): boolean {
-    return this.state.open !== undefined && this.state.unconfirmed === undefined;
+    const { open, outage } = this.state;
+    return open !== undefined && outage === undefined && this.stateNow.completeFrom !== undefined;
   }
 
-  /** Whether it is in an outage, or has just come back from one. */
+  /** Whether it is in an outage, or has come back from one and is not complete yet. */
   get isDown(): boolean {
-    return this.state.outage !== undefined || this.state.unconfirmed !== undefined;
+    return this.state.outage !== undefined;
   }
 
   get isOver(): boolean {
@@ -79,15 +82,19 @@ export class Side {
     const at = ownTime ?? this.time.now();
     // Most items have the time of the one before.
     if (at !== this.lastAt) this.receive(value, at);
-    if (!this.isOpen || this.gaps.length > 0) this.follow(afterItem(this.state, at));
+    const { open, settling, gaps } = this.state;
+    if (open === undefined || settling !== undefined || gaps.length > 0) this.follow(afterItem(this.state, at));
     return at;
   }
 
   /** Records an event. Returns whether its holes have changed. */
   event(event: ClusterLifecycleEvent): boolean {
     const { outage } = this.state;
-    this.follow(afterEvent(this.state, event, this.time.newestAt));
-    this.receive(event, timeOf(event) as number);
+    const at = timeOf(event) as number;
+    // Only the feed has a delay.
+    const isComplete = event.type === 'opened' && this.name === 'ledger';
+    this.follow(afterEvent(this.state, isComplete ? { ...event, completeFrom: at } : event, this.time.newestAt));
+    this.receive(event, at);
     return this.gaps.length > 0 || this.state.outage !== outage;
   }
 
@@ -100,7 +107,7 @@ export class Side {
     const { name: side } = this;
     const gap = this.holeIn(from, to);
     if (gap !== undefined) return { side, why: 'gap', gap };
-    if (from < this.begunAt) return { side, why: 'start' };
+    if (from < this.coveredFrom) return { side, why: 'start' };
     return to > this.endedAt ? { side, why: 'end' } : undefined;
   }
 
@@ -110,10 +117,10 @@ export class Side {
   }
 
   private holeIn(from: number, to: number): Gap | undefined {
-    const { outage, unconfirmed } = this.state;
+    const { outage, gaps } = this.stateNow;
     if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.time.known());
-    const known = unconfirmed === undefined ? this.holes : [unconfirmed, ...this.holes];
-    return known.find((gap) => gap.from <= to && gap.to > from);
+    const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
+    return gaps.find(isIn) ?? this.holes.find(isIn);
   }
 
   private receive(value: unknown, at: number): void {
@@ -122,8 +129,19 @@ export class Side {
     this.lastAt = at;
   }
 
+  private get coveredFrom(): number {
+    if (this.name === 'ledger') return this.begunAt;
+    return Math.min(this.completeFrom, this.stateNow.completeFrom ?? Infinity);
+  }
+
+  /** The state by now: a connection is complete after some time, also without a frame. */
+  private get stateNow(): FeedState {
+    return afterTime(this.state, this.time.known());
+  }
+
   private follow(state: FeedState): void {
     this.state = state;
+    if (this.completeFrom === Infinity) this.completeFrom = state.completeFrom ?? Infinity;
     if (state.gaps.length > 0) this.holes = withGaps(this.holes, state.gaps);
   }
 }

@@ -54,14 +54,21 @@ export const openConnection = (
   onOpen: (feed: Feed) => number = () => 1,
 ): OperatorFunction<Ticket, Frame> => {
   const settings = resolveOptions(options);
-  return openConnectionOver(freshSockets(settings), settings, onOpen);
+  return openConnectionOver(freshSockets(settings), settings, { opened: onOpen, firstFrame: noop });
 };
+
+interface ConnectionHandlers {
+  /** Called when a connection opens, before its first frame. Returns the number of the connection. */
+  readonly opened: (feed: Feed) => number;
+  /** Called for the first frame of a connection, wanted or not. @param at - when it arrived, in epoch ms */
+  readonly firstFrame: (at: number) => void;
+}
 
 /** `isWanted` decides whether to emit a frame before the frame is even created. */
 export const openConnectionOver = (
   sockets: AttemptSockets,
   settings: Settings,
-  onOpen: (feed: Feed) => number,
+  on: ConnectionHandlers,
   onClosing: OnClosing = noop,
   isWanted?: IsWanted,
 ): OperatorFunction<Ticket, Frame> =>
@@ -73,7 +80,7 @@ export const openConnectionOver = (
     // A `switchMap` from the open connection to its frames would put one more operator in the path of each frame.
     return new Observable<Frame>((subscriber) => {
       const start = (open: OpenSocket): void =>
-        startStream(new Stream(open, ticket, settings, onOpen(ticket.feed), isWanted, subscriber));
+        startStream(new Stream(open, ticket, settings, on, isWanted, subscriber));
       open$.pipe(tap(start), ignoreElements()).subscribe(subscriber);
     });
   });
@@ -125,6 +132,7 @@ class Stream implements FrameHandler {
   readonly settings: Settings;
   readonly subscriber: Subscriber<Frame>;
   private readonly connection: number;
+  private readonly firstFrame: ConnectionHandlers['firstFrame'];
   private readonly isWanted: IsWanted | undefined;
   /** Whether this read has called `isWanted` and emitted no frame since. */
   private isUndisturbed = false;
@@ -133,7 +141,7 @@ class Stream implements FrameHandler {
     open: OpenSocket,
     ticket: Ticket,
     settings: Settings,
-    connection: number,
+    on: ConnectionHandlers,
     isWanted: IsWanted | undefined,
     subscriber: Subscriber<Frame>,
   ) {
@@ -141,7 +149,8 @@ class Stream implements FrameHandler {
     this.open = open;
     this.ticket = ticket;
     this.settings = settings;
-    this.connection = connection;
+    this.firstFrame = on.firstFrame;
+    this.connection = on.opened(ticket.feed);
     this.isWanted = isWanted;
     this.subscriber = subscriber;
   }
@@ -159,6 +168,7 @@ class Stream implements FrameHandler {
   /** Emits a frame, whose payload can be read in place while `next` runs. */
   frame(bytes: Buffer, start: number, end: number, kind: PayloadKind): void {
     this.framesReceived += 1;
+    if (this.framesReceived === 1) this.firstFrame(this.readAt);
     if (this.isWanted !== undefined && !this.wants(bytes.subarray(start, end), kind === PayloadKind.Binary)) return;
     const payload = new Payload(bytes, start, end, kind, MemoryUse.Reused);
     this.subscriber.next(new ReceivedFrame(this.ticket.feed, payload, this.readAt, this.connection));

@@ -40,7 +40,9 @@ export const feedInWorker$ = (
       catchError((cause: unknown) => {
         throw notStarted(settings, cause);
       }),
-      switchMap(({ startWorker: start }) => worker$(feed, settings, emitAndCount, connections, start, onClosing)),
+      switchMap(({ startWorker: start }) =>
+        worker$(feed, settings, { ...lifecycle, emit: emitAndCount }, connections, start, onClosing),
+      ),
       retryWhen(reconnects(settings.backoff, lifecycle)),
     );
   });
@@ -50,14 +52,14 @@ export const feedInWorker$ = (
 const worker$ = (
   feed: Feed,
   settings: TicketSettings,
-  emit: Emit,
+  lifecycle: Lifecycle,
   connectionsBefore: number,
   start: typeof startWorker,
   onClosing: OnClosing,
 ): Observable<Frame> =>
   new Observable((subscriber) => {
     const thrown: Thrown = new Map();
-    const receiver = createReceiver(subscriber, emit, thrown, connectionsBefore);
+    const receiver = createReceiver(subscriber, lifecycle, thrown, connectionsBefore);
     const progress = createProgress();
     const worker = bootWorker(settings, start, { progress, network: networkDefaults() });
     const post = (message: ToWorker) => worker.postMessage(message);
@@ -134,11 +136,17 @@ interface OpenFeed {
   readonly endedAt: number;
 }
 
-const createReceiver = (subscriber: Subscriber<Frame>, emit: Emit, thrown: Thrown, connectionsBefore: number) => {
+const createReceiver = (
+  subscriber: Subscriber<Frame>,
+  { emit, firstFrame }: Lifecycle,
+  thrown: Thrown,
+  connectionsBefore: number,
+) => {
   let open: OpenFeed | undefined;
   const receive = (item: Item): void => {
     switch (item.type) {
       case 'frames':
+        if (open?.framesReceived === 0) firstFrame(item.from);
         if (open) open = { ...open, framesReceived: open.framesReceived + item.count, endedAt: item.to };
         return emitFrames(item, item.connection + connectionsBefore, subscriber);
       case 'missed':

@@ -161,7 +161,7 @@ describe('the trace of an attempt', () => {
 
   const publish = (...events: readonly LoggableEvent[]) => {
     const trace = traceAttempts(origin);
-    const { emit } = createLifecycle(noop, (event, state) => trace.event(event as LoggableEvent, state));
+    const { emit } = createLifecycle(noop, { observe: (event, state) => trace.event(event as LoggableEvent, state) });
     const event = (each: LoggableEvent): void => emit(each as LifecycleEvent);
     events.forEach(event);
     return { event, end: trace.end };
@@ -235,7 +235,7 @@ describe('warn without connection', () => {
   const started = (): Emit => {
     const warning = warnWithoutConnection(origin);
     warnings.push(warning);
-    return createLifecycle(noop, (event, state) => warning.event(event as LoggableEvent, state)).emit;
+    return createLifecycle(noop, { observe: (event, state) => warning.event(event as LoggableEvent, state) }).emit;
   };
 
   describe('warnWithoutConnection', () => {

@@ -76,6 +76,11 @@ const options: Readonly<Record<keyof Omit<TradeFeedOptions, 'backoff'>, OptionCa
     good: [1, 125, 2 ** 31 - 1],
     bad: [0, -1, 1.5, NaN, Infinity, 2 ** 31, 2 ** 53, marker, '5', null, true, {}],
   },
+  deliveryDelayMs: {
+    byDefault: 'auto',
+    good: ['auto', 0, 0.5, 500, 60_000],
+    bad: [-1, 60_001, Infinity, NaN, marker, '500', null, true, {}],
+  },
   classify: { good: [() => 'stop'], bad: [marker, {}, null, 5] },
   tls: {
     good: [{}, { ca: [cert, Buffer.from(cert)] }, tlsOfUser, { minVersion: 'TLSv1.3', rejectUnauthorized: true }],

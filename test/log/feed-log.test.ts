@@ -4,10 +4,10 @@ import { basename } from 'node:path';
 import { firstValueFrom, lastValueFrom, take, VirtualTimeScheduler } from 'rxjs';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { consume$, type ReadableLog } from '../../src/log/consume.js';
-import { gapOf } from '../operators/stream.js';
+import { disconnected, gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
 import { done, frame, frames, opened, path, read, segments } from './support.js';
-import { startWriter, texts, textsOf, write } from './support.js';
+import { follow, short, startWriter, texts, textsOf, write } from './support.js';
 
 const names = () => segments().map((each) => basename(each));
 
@@ -251,5 +251,34 @@ describe('consume$', () => {
     writeFileSync(path('market/cursors/db.json'), 'nonsense');
     await expect(firstValueFrom(log.consume$('db', done))).rejects.toMatchObject({ code: 'log-corrupt' });
     await expect(log.committed('db')).rejects.toMatchObject({ code: 'log-corrupt' });
+  });
+});
+
+describe('a feed that settles', () => {
+  it('has the gap of a new writer when its connection is complete, also without a frame', async () => {
+    const begin = Date.now();
+    await write([opened(begin - 900), frame(1, begin - 800)]);
+    const writer = startWriter(feedLog(path()));
+    const reader = follow(feedLog(path()));
+    const again = { ...opened(begin), connection: 2 };
+    writer.send(again);
+    await waitFor(() => reader.records.some(({ type }) => type === 'gap'));
+    writer.send(frame(2, Date.now()));
+    await writer.end();
+    reader.stop();
+    const gaps = (await read()).flatMap((record) => (record.type === 'gap' ? [record] : []));
+    expect(gaps).toMatchObject([{ from: begin - 800, to: begin + 500, failure: { code: 'log-paused' } }]);
+  });
+
+  it('has the outage for who begins to read meanwhile', async () => {
+    const gap = gapOf(1_010, 1_520);
+    const events = [opened(), frame(1), disconnected(1_010), { ...opened(1_020), connection: 2 }, gap, frame(2, 1_530)];
+    await write(events);
+    const records = await read({ from: { offset: 4 } });
+    expect(short(records)).toEqual([
+      ...['-:disconnected connection-lost', '-:opened', '4:gap connection-lost', '5:{"n":2}'],
+    ]);
+    expect(records[1]).not.toHaveProperty('completeFrom');
+    expect((await read({ from: { offset: 5 } }))[0]).toMatchObject({ type: 'opened', at: 1_520, completeFrom: 1_520 });
   });
 });

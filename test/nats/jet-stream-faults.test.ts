@@ -7,6 +7,7 @@ import { JetStreamWriter } from '../../src/nats/jet-stream-writer.js';
 import type { MessageHeader } from '../../src/nats/log-stream.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { stopped } from '../operators/stream.js';
+import { waitFor } from '../support/wait-for.js';
 import { asStream, type FakeStream, fakeStream } from './fake-stream.js';
 
 const frame = (n: number, at = 1_000 + n) => new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);
@@ -61,6 +62,18 @@ const instead = <K extends 'append' | 'last' | 'take' | 'from'>(
 describe('a writer on JetStream', () => {
   const isAway = () => Promise.reject(new TimeoutError());
   const isRefused = () => Promise.reject(new Error('refused'));
+
+  it('stores the gap of a new writer when its connection is complete, also without a frame', async () => {
+    const stream = fakeStream();
+    await written(stream, [opened, frame(1)]);
+    const { writer, errors } = writerOf(stream);
+    const at = Date.now();
+    writer.add({ ...opened, at, connection: 2 });
+    await waitFor(() => typesIn(stream).includes('gap'));
+    writer.add(frame(2, Date.now()));
+    await writer.end();
+    expect([typesIn(stream), errors]).toEqual([['opened', 'frame', 'opened', 'gap', 'frame'], []]);
+  });
 
   it.each<[string, (stream: FakeStream) => void, readonly string[], readonly string[]]>([
     ['repeats its first message', (stream) => instead(stream, 'append', isAway), ['opened', 'frame'], []],

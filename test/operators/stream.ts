@@ -33,7 +33,10 @@ export const issued = (at: number): TicketIssued => ({
   feed: 'market',
   expiresAt: '2026-11-20T12:00:00Z',
 });
-export const opened = (at: number, connection = 1): Opened => ({ type: 'opened', at, feed: 'market', connection });
+/** Creates the `opened` of a connection that has still to show from when it is complete. */
+export const opening = (at: number, connection = 1): Opened => ({ type: 'opened', at, feed: 'market', connection });
+/** Creates the `opened` of a connection that is complete at once, as with `deliveryDelayMs: 0`. */
+export const opened = (at: number, connection = 1): Opened => ({ ...opening(at, connection), completeFrom: at });
 export const disconnected = (at: number, facts: Partial<FailureFacts> = {}): Disconnected => ({
   type: 'disconnected',
   at,

@@ -11,7 +11,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { aliveOf, bufferSizes, chunk, inBlock } from './own-bytes/views.js';
-import { disconnected, emittedBy, frameOf, gapOf, lost, marbles, opened, watermark } from './stream.js';
+import { disconnected, emittedBy, frameOf, gapOf, lost, marbles, opened, opening, watermark } from './stream.js';
 import { type AtTime, events, inWords, letters, stamped, stopped, words } from './window-words.js';
 
 type Options = Partial<TumblingWindowOptions & SlidingWindowOptions & FramesOptions>;
@@ -91,7 +91,7 @@ describe('tumblingWindow', () => {
       '----------W---------X---------Y',
       '0-10 abc | 10-20 | 20-30 d',
     ],
-    ['begins with the first event', '-------------a-------', '--------------------W', '10-20 a'],
+    ['begins with the first event', '-------------a-------', '--------------------W', '10-20 a partial'],
     [
       "begins the first window when the feed opens, with align 'start'",
       't--oa--------b-----',
@@ -203,7 +203,7 @@ describe('tumblingWindow', () => {
       const source$ = hot('o--a--------b------', letters);
       const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
       expectObservable(windows$, '^--------------------!').toBe('----------W---------X', { W: '0-10 a', X: '10-20 b' });
-      expectObservable(windows$, '-----^---------------!').toBe('--------------------X', { X: '10-20 b' });
+      expectObservable(windows$, '-----^---------------!').toBe('--------------------X', { X: '10-20 b partial' });
       expectSubscriptions(source$.subscriptions).toBe(['^--------------------!', '-----^---------------!']);
       scheduler.flush();
       expect(scheduler.now()).toBeLessThan(30);
@@ -265,7 +265,7 @@ describe('tumblingWindow', () => {
   });
 
   it.each([
-    ['a frame: the feed was open before', 'a15', '10-20 a | 20-30'],
+    ['a frame: the feed was open before, but perhaps not complete', 'a15', '10-20 a partial | 20-30'],
     ['an opening', 'o10 a15', '10-20 a | 20-30'],
     ['an opening within it', 'o11 a15', '10-20 a partial | 20-30'],
     ['an attempt', 't10 a15', '10-20 a partial | 20-30'],
@@ -522,6 +522,95 @@ describe('slidingWindow', () => {
   });
 });
 
+describe('windows of a connection that settles', () => {
+  const long = { lengthMs: 100 };
+  const isPartial = (line: string) => /^[\d-]+ partial$/.test(line);
+
+  it.each([
+    ['are partial before the first frame that could be delayed', 'i1 O2 a498 b610', '400-500 a partial | 500-600'],
+    ['are partial for 500 ms if no frame comes', 'i1 O2 a899', '600-700 | 700-800'],
+    ['are complete from `opened` on, if the first frame comes early', 'i1 O2 a150 b310', '100-200 a | 200-300'],
+    [
+      'have the outage up to the first frame',
+      'o0 a10 x50 i60 O70 a565 b710',
+      '0-100 a gap 50-565 | 100-200 gap 50-565 | 200-300 gap 50-565 | 300-400 gap 50-565 | 400-500 gap 50-565 | 500-600 a gap 50-565 | 600-700',
+    ],
+    [
+      'have the outage up to 500 ms after `opened`',
+      'o0 a10 x120 i121 O122 a799',
+      '0-100 a | 100-200 gap 120-622 | 200-300 gap 120-622 | 300-400 gap 120-622 | 400-500 gap 120-622 | 500-600 gap 120-622 | 600-700 gap 120-622 | 700-800 a partial',
+    ],
+    [
+      'have one outage, if the connection ends before',
+      'o0 x20 i21 O22 x90 i101 O102 a130',
+      '0-100 gap 20-100 | 100-200 a gap 20-102',
+    ],
+    [
+      'close by watermarks in the outage, and are complete after it',
+      'o0 w0 x20 i21 O22 w200 w521 a530 w650 w710',
+      '0-100 gap 20-100 | 100-200 gap 20-200 | 200-300 gap 20-300 | 300-400 gap 20-400 | 400-500 gap 20-500 | 500-600 a gap 20-522 | 600-700',
+    ],
+  ])('%s: %s', (_title, row, lines) => {
+    const all = replayed(events(row), long).filter((line) => !isPartial(line));
+    expect(all.slice(0, lines.split(' | ').length).join(' | ')).toBe(lines);
+  });
+
+  it('are never complete by the clock before it is known from when on the connection is', () => {
+    const feed = driven(0, long);
+    feed.emit(...events('i0 O1'));
+    feed.pass(700);
+    expect(feed.lines().map((line) => line.split(' ')[1])).toEqual([...Array<string>(6).fill('partial'), undefined]);
+    feed.emit(...events('x710 i711 O712'));
+    feed.pass(300);
+    expect(feed.lines()).toEqual(['700-800 gap 710-800', '800-900 gap 710-900', '900-1000 gap 710-1000']);
+    feed.pass(200);
+    // A frame shows later that nothing was delayed: windows that were closed stay incomplete, and no other one is.
+    feed.emit(...events('g710-712 a1200'));
+    feed.pass(200);
+    expect(feed.lines()).toEqual(['1000-1100 gap 710-1100', '1100-1200 gap 710-1200', '1200-1300 a', '1300-1400']);
+  });
+
+  it('begin when the connection is complete, with align start', () => {
+    const options = { ...long, align: 'start' } as const;
+    expect(replayed(events('i1 O2 a150 b320'), options).slice(0, 2)).toEqual(['2-102', '102-202 a']);
+    expect(replayed(events('i1 O2 a498 b710'), options).slice(0, 2)).toEqual(['498-598 a', '598-698']);
+    const fixed = [{ ...opening(0), completeFrom: 250 }, ...events('a220 b260 c310 d360 e450')];
+    expect(replayed(fixed, options).slice(0, 2)).toEqual(['250-350 bc', '350-450 d']);
+    const quiet = driven(0, options);
+    quiet.emit(...events('i0 O1'));
+    quiet.pass(710);
+    expect(quiet.lines()).toEqual(['501-601', '601-701']);
+  });
+
+  it('are partial for a subscriber that joins while it settles, up to a frame or for 500 ms', () => {
+    const joined = driven(300, long);
+    joined.pass(250);
+    joined.emit(frameOf('a', 550));
+    joined.pass(260);
+    expect(joined.lines()).toEqual(['500-600 a partial', '600-700', '700-800']);
+    const quiet = driven(300, long);
+    quiet.pass(610);
+    quiet.emit(frameOf('a', 910));
+    quiet.pass(200);
+    expect(quiet.lines()).toEqual(['900-1000 a', '1000-1100']);
+  });
+
+  it('are partial until deliveryDelayMs has passed, whatever comes', () => {
+    const fixed = [{ ...opening(0), completeFrom: 250 }, ...events('a50 b150 c260 d410')];
+    expect(replayed(fixed, long)).toEqual([
+      '0-100 a partial',
+      '100-200 b partial',
+      '200-300 c partial',
+      '300-400',
+      '400-500 d partial',
+    ]);
+    const again = [...events('o0 a10 x20'), { ...opening(30), completeFrom: 250 }, ...events('b150 c260 d410')];
+    expect(replayed(again, long).slice(0, 4)).toEqual([
+      ...['0-100 a gap 20-150', '100-200 b gap 20-150 gap 150-250', '200-300 c gap 150-250', '300-400'],
+    ]);
+  });
+});
+
 describe('windows over a log', () => {
   const record = (text: string, at: number) => Object.assign(frameOf(text, at), { offset: 0 });
 
@@ -536,7 +625,7 @@ describe('windows over a log', () => {
     for (const event of live) scheduler.schedule(() => live$.next(event), timeOf(event));
     scheduler.maxFrames = 199;
     scheduler.flush();
-    expect(emitted).toEqual(['0-10 a']);
+    expect(emitted).toEqual(['0-10 a partial']);
     scheduler.maxFrames = 225;
     scheduler.flush();
     expect(emitted.slice(1, -2).every((line) => / gap 14-\d+$/.test(line))).toBe(true);

@@ -3,17 +3,18 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
-import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from './stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, opening, reconnecting, requested, watermark } from './stream.js';
 
 /** Creates the event for a letter of a marble diagram, with its time. */
 export type AtTime<E = FeedEvent> = (at: number) => E;
 
-// a to f: frames. t: an attempt begins. k: it fails. o: a connection opens. x: it is lost. l: one to a relay is lost. r: the wait for the next one.
+// a to f: frames. t: an attempt begins. k: it fails. o: a connection opens, and is complete at once. O: it opens, and has to settle. x: it is lost. l: one to a relay is lost. r: the wait for the next one.
 const frames = Object.fromEntries([...'abcdef'].map((text): [string, AtTime] => [text, (at) => frameOf(text, at)]));
 export const letters: Readonly<Record<string, AtTime>> = {
   ...frames,
   t: requested,
   o: opened,
+  O: opening,
   x: disconnected,
   k: (at) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined }),
   l: (at) => ({ type: 'disconnected', at, failure: relayError({ code: 'relay-lost', endedAt: at }) }),

@@ -17,14 +17,14 @@ import {
   gapUntil,
   isOfRelay,
   type LoggedEvent,
-  nextSnapshot,
   noFeed,
   notBefore,
   relayGap,
   type Snapshot,
   snapshotAfterGap,
   snapshotNotBefore,
-  snapshotSince,
+  snapshotAt,
+  stateOf,
 } from '../../src/protocol/feed-state.js';
 import {
   disconnected,
@@ -33,9 +33,11 @@ import {
   issued,
   lost,
   opened,
+  opening,
   reconnecting,
   requested,
   stopped,
+  watermark,
 } from '../operators/stream.js';
 import { events } from '../operators/window-words.js';
 
@@ -62,7 +64,7 @@ const fold = (row: string): FeedState => {
 
 /** Describes the outages of a state: `open` if there is none. */
 const outagesIn = (state: FeedState): string => {
-  const { hasOpened, outage, unconfirmed, gaps } = state;
+  const { hasOpened, outage, settling, gaps } = state;
   const ofOutage = outage && [
     `down since ${outage.from}`,
     outage.hasStopped && 'stopped',
@@ -70,7 +72,7 @@ const outagesIn = (state: FeedState): string => {
   ];
   const words = [
     ...[!hasOpened && 'never open', ...(ofOutage ?? [])],
-    unconfirmed && `unconfirmed ${unconfirmed.from}-${unconfirmed.to}`,
+    settling && `complete by ${settling.until}`,
     ...gaps.map(({ from, to }) => `gap ${from}-${to}`),
   ];
   return words.filter(Boolean).join(', ') || 'open';
@@ -81,33 +83,56 @@ describe('feed state', () => {
     ['begins when an open connection ended, not when that was noticed', 'x9<5', 'down since 5'],
     ["doesn't begin with a failed attempt", 't1 k5', 'never open'],
     ["isn't changed by attempts and their failures", 'x5 r6 t6 i6 k7 w7 x8', 'down since 5'],
-    ['ends with the next `opened`', 'x5 r6 t6 i6 k7 o9', 'unconfirmed 5-9'],
+    ['ends with the next `opened`', 'x5 r6 t6 i6 k7 o9', 'down since 5, complete by 9'],
     ['has the gap of the source', 'x5 o9 g4-9', 'gap 4-9'],
     ['has its gap only once', 'x5 o9 g4-9 w10', 'open'],
     ['has a gap of its own if another event follows', 'x5 o9 i10', 'gap 5-9'],
     ['has a gap of its own if an item follows', 'x5 o9 a10', 'gap 5-9'],
     ['has that gap only once', 'x5 o9 a10 a11', 'open'],
-    ["isn't settled by a watermark", 'x5 o9 w9', 'unconfirmed 5-9'],
+    ["isn't settled by a watermark", 'x5 o9 w9', 'down since 5, complete by 9'],
     ['has the gap of the source even after a watermark', 'x5 o9 w9 g4-9', 'gap 4-9'],
     ['of the connection to a relay', 'o1 l5', 'down since 5, relay'],
     ['of the connection to a relay has no gap', 'o1 l5 o9', 'open'],
     ['of the connection to a relay has no gap with any clock', 'o1 l5 o4', 'open'],
     ['of the connection to a relay has the gap that the relay emits', 'o1 l5 o9 g3-9', 'gap 3-9'],
+    [
+      'of the connection to a relay goes on if a new one of the feed settles',
+      'o1 l5 O9',
+      'down since 5, stopped, complete by 509',
+    ],
+    ['of relays behind each other goes on in the same way', 'o1 l5 l6 O9', 'down since 5, stopped, complete by 509'],
+    ['of the connection to a relay has no gap if the first connection still settles', 'O1 l5 O9', 'complete by 509'],
+    ['of the feed behind that of its relay begins when the relay was lost', 'o1 l5 x9<7', 'down since 5'],
+    ['settles at its `opened` if the time of the handshake is known', 'x5 t6 i7 O9 a12', 'gap 5-9'],
+    ['of the feed before that of its relay begins with its own end', 'o1 l9 x9<7', 'down since 7'],
     ['of the connection to a relay is one of the feed once it stops', 'o1 l5 L7', 'down since 5, stopped'],
-    ['of the connection to a relay has a gap once it stops', 'o1 l5 L7 o9', 'unconfirmed 5-9'],
-    ['has a length of 0 if the clock was set back', 'x5 o4', 'unconfirmed 4-4'],
-    ['has a length of 0 if the clock was set back after a stop', 's5 t3 o4', 'unconfirmed 4-4'],
+    ['of the connection to a relay has a gap once it stops', 'o1 l5 L7 o9', 'down since 5, stopped, complete by 9'],
+    ['has a length of 0 if the clock was set back', 'x5 o4', 'down since 5, complete by 4'],
+    ['has a length of 0 if the clock was set back after a stop', 's5 t3 o4', 'down since 5, stopped, complete by 4'],
     ['outlasts a stop', 'o1 s5', 'down since 5, stopped'],
-    ['outlasts a stop until the next subscription is open', 'o1 s5 t6 i6 o8', 'unconfirmed 5-8'],
+    ['outlasts a stop until the next subscription is open', 'o1 s5 t6 i6 o8', 'down since 5, stopped, complete by 8'],
     ['begins before a stop of an attempt', 'o1 x5 t6 S7', 'down since 5, stopped'],
-    ['ends after a stop of an attempt', 'o1 x5 t6 S7 t8 o9', 'unconfirmed 5-9'],
+    ['ends after a stop of an attempt', 'o1 x5 t6 S7 t8 o9', 'down since 5, stopped, complete by 9'],
     ["doesn't begin when a feed stops that was never open", 't1 S5 t6 o8', 'open'],
-    ['begins with the newest frame for a new subscription without an event', 'a13 t20 o25', 'unconfirmed 13-25'],
-    ['begins with the newest frame if the new subscription has no attempt', 'a13 o25', 'unconfirmed 13-25'],
+    [
+      'begins with the newest frame for a new subscription without an event',
+      'a13 t20 o25',
+      'down since 13, stopped, complete by 25',
+    ],
+    [
+      'begins with the newest frame if the new subscription has no attempt',
+      'a13 o25',
+      'down since 13, stopped, complete by 25',
+    ],
     ["doesn't begin with a ticket", 'a13 i20', 'open'],
     ["doesn't begin with a wait", 'a13 r20', 'open'],
     ['gets another gap if the reported one begins later', 'x5 g6-9', 'gap 5-9, gap 6-9'],
     ['gets no other gap if the reported one covers it', 'x5 g5-9', 'gap 5-9'],
+    [
+      'gets another gap after a stop, if the next subscription only knows its own outage',
+      's5 t7 i8 O9 x20 t21 i22 O23 g20-23',
+      'gap 5-23, gap 20-23',
+    ],
     ['may be reported without its begin', 'o1 g6-9', 'gap 6-9'],
     ['ends with an item if the events before it were filtered out', 'x5 a9', 'gap 5-9'],
     ['never was, if items come first', 'a9 a10', 'open'],
@@ -115,10 +140,79 @@ describe('feed state', () => {
     expect(outagesIn(fold(row))).toBe(expected);
   });
 
+  // `O` opens a connection that has to settle; its handshake is sent when the ticket is issued, `i`.
+  it.each([
+    ['at `opened`, if a frame comes too early for a delay', 'x5 i100 O110 a594', 'gap 5-110'],
+    ['with the first frame, if it could be delayed', 'x5 i100 O110 a595', 'gap 5-595'],
+    ['with the first frame after a late answer to the handshake', 'x5 i100 O300 a605', 'gap 5-605'],
+    ['with the first frame, if nobody knows when the handshake was sent', 'x5 O110 a120', 'gap 5-120'],
+    ['at `opened`, not before it, if the first frame has an earlier time', 'x5 O110 a109', 'gap 5-110'],
+    ['500 ms after `opened` at the latest, when a frame shows the time', 'x5 i100 O110 a700', 'gap 5-610'],
+    ['500 ms after `opened` at the latest, when a watermark shows the time', 'x5 i100 O110 w610', 'gap 5-610'],
+    ['not while a watermark is earlier', 'x5 i100 O110 w609', 'down since 5, complete by 610'],
+    ['not if the connection ends before', 'x5 i100 O110 x300', 'down since 5'],
+    ['not if the connection stalls before, whenever that is noticed', 'x5 i100 O110 x9000<300', 'down since 5'],
+    ['before the connection ends, if that is later', 'x5 i100 O110 x9000<900', 'down since 900, gap 5-610'],
+    ['when the connection after it is complete, and has one gap', 'x5 i100 O110 x300 i400 O410 a420', 'gap 5-410'],
+    ['when a gap says so', 'x5 i100 O110 g5-300', 'gap 5-300'],
+    ['without a gap on the first connection', 'i100 O110 a700', 'open'],
+    ['without a gap on the first connection, at a watermark', 'i100 O110 w700', 'open'],
+    ['only once', 'x5 i100 O110 w610 g5-610', 'open'],
+    ['of a new subscription without events', 'a13 t20 i21 O30 a40', 'gap 13-30'],
+    ['of a relay at once, since its connection to the service was complete', 'o1 l5 o9', 'open'],
+    ['of a relay that has restarted as any other does', 'o1 l5 t6 i7 O9 a20', 'gap 5-9'],
+    ['of a relay whose feed is down as well as any other does', 'o1 l5 x6 i7 O9 a20', 'gap 5-9'],
+    ['of a relay that was lost while the connection settled', 'i1 O2 l5 O9', 'complete by 509'],
+  ])('an outage ends %s: %s', (_title, row, expected) => {
+    expect(outagesIn(fold(row))).toBe(expected);
+  });
+
+  it.each([
+    ['at `opened`', 'i1 O2 a400', 2],
+    ['with the first frame', 'i1 O2 a500', 500],
+    ['500 ms later', 'i1 O2 a9000', 502],
+    ['with a frame of a source without events', 'a9', 9],
+    ['at the end of a gap', 'g3-9', 9],
+    ['not before', 'i1 O2', undefined],
+    ['not during an outage', 'i1 O2 a9 x10', undefined],
+    ['as before, while only the connection to a relay is down', 'i1 O2 a9 l10', 2],
+  ])('a connection is complete %s: %s', (_title, row, completeFrom) => {
+    expect(fold(row).completeFrom).toBe(completeFrom);
+  });
+
+  describe('with a number as `deliveryDelayMs`', () => {
+    const fixed = (ms: number, ...events: readonly (LifecycleEvent | number)[]) =>
+      [disconnected(5), { ...opening(100), completeFrom: 100 + ms }, ...events].reduce<FeedState>(
+        (state, event) => (typeof event === 'number' ? foldItem(state, event) : foldEvent(state, event, undefined)),
+        noFeed,
+      );
+
+    it('has a gap before the first frame and one after it, up to that time', () => {
+      expect(outagesIn(fixed(2_000, 150))).toBe('down since 150, complete by 2100, gap 5-150');
+      expect(outagesIn(fixed(2_000, 150, 160))).toBe('down since 150, complete by 2100');
+      expect(outagesIn(fixed(2_000, 150, watermark(2_100)))).toBe('gap 150-2100');
+      expect(outagesIn(fixed(2_000, 2_500))).toBe('gap 5-2100');
+    });
+
+    it('takes the first gap of the source, and waits for the second one', () => {
+      expect(outagesIn(fixed(2_000, gapOf(5, 150)))).toBe('down since 150, complete by 2100, gap 5-150');
+      expect(outagesIn(fixed(2_000, gapOf(5, 150), 150, gapOf(150, 2_100)))).toBe('gap 150-2100');
+    });
+
+    it('has no more gaps with frames of the ms in which the connection opened', () => {
+      expect(outagesIn(fixed(2_000, gapOf(5, 100), 100))).toBe('down since 100, complete by 2100');
+      expect(outagesIn(fixed(2_000, 100, 100))).toBe('down since 100, complete by 2100');
+    });
+
+    it('goes on with the outage from the first frame on, if the connection ends before', () => {
+      expect(outagesIn(fixed(2_000, 150, disconnected(900)))).toBe('down since 150');
+    });
+  });
+
   it('an outage keeps the failure that began it, and a frame of an open connection changes nothing', () => {
     const first = disconnected(5);
     const state = [first, refused(7), opened(9)].reduce((before, event) => foldEvent(before, event, undefined), noFeed);
-    expect(state.unconfirmed).toEqual(gapOf(5, 9, first.failure));
+    expect(foldItem(state, 10).gaps).toEqual([gapOf(5, 9, first.failure)]);
     const open = foldItem(noFeed, 9);
     expect(foldItem(open, 10)).toBe(open);
   });
@@ -138,19 +232,24 @@ describe('feed state', () => {
       const frame = frameOf('a', 9, 3);
       const { open, events } = foldItem(stateAfter(disconnected(5), reconnecting(6, 1)), 9, frame);
       expect(open).toEqual({ at: 9, connection: 3 });
-      expect(events).toEqual([{ type: 'opened', at: 9, feed: 'market', connection: 3 }]);
+      expect(events).toEqual([{ type: 'opened', at: 9, feed: 'market', connection: 3, completeFrom: 9 }]);
       expect(foldItem(noFeed, 9)).toMatchObject({ open: { at: 9, connection: 1 }, events: [] });
     });
 
-    it("isn't changed by events of a cluster, except that the previous event's gaps are cleared", () => {
+    it("isn't changed by events about the engine of a cluster, except that the previous event's gaps are cleared", () => {
       const before = stateAfter(opened(1), disconnected(2), opened(3), gapOf(2, 3));
       const refusal = { operation: 'read', message: 'No.', advice: '' } as const;
       const changed: ClusterLifecycleEvent[] = [
-        { type: 'owner-changed', at: 4, owner: 'a', generation: 2 },
         { type: 'engine-refused', at: 4, since: 4, ...refusal },
         { type: 'engine-recovered', at: 5, durationMs: 1 },
       ];
       for (const event of changed) expect(foldEvent(before, event, undefined)).toEqual({ ...before, gaps: [] });
+    });
+
+    it('has an outage from the newest frame on when another replica becomes the owner', () => {
+      const changed = { type: 'owner-changed', at: 4, owner: 'a', generation: 2 } as const;
+      const state = foldEvent(stateAfter(opened(1)), changed, 3);
+      expect([state.outage?.from, state.completeFrom, state.open]).toEqual([3, undefined, { at: 1, connection: 1 }]);
     });
 
     it('knows what the feed waits for, and nothing after a failure', () => {
@@ -193,10 +292,16 @@ it.each([
   expect(notBefore(gapOf(1, 3), at)).toMatchObject(times);
 });
 
-describe('snapshot', () => {
-  const after = (...events: readonly LoggedEvent[]): Snapshot => events.reduce(nextSnapshot, []);
+const foldLogged = (state: FeedState, event: LoggedEvent): FeedState => {
+  if (event.type === 'value') return state;
+  return event.type === 'frame' ? foldItem(state, event.receivedAt, event) : foldEvent(state, event, undefined);
+};
 
-  describe('nextSnapshot', () => {
+describe('snapshot', () => {
+  const stateAfter = (events: readonly LoggedEvent[]): FeedState => events.reduce(foldLogged, noFeed);
+  const after = (...events: readonly LoggedEvent[]): Snapshot => stateAfter(events).events;
+
+  describe('the events of a state', () => {
     const started = [requested(1), issued(2)];
     const out = disconnected(9);
     const again = reconnecting(9, 5);
@@ -262,11 +367,16 @@ describe('snapshot', () => {
 
   describe('completeAfter', () => {
     const open = [opened(3)];
+    const fixed = { ...opened(3), completeFrom: 103 };
     const lost = disconnected(20, { endedAt: 15 });
     const linkLost: Disconnected = { ...disconnected(20), failure: relayError({ code: 'relay-stalled', endedAt: 18 }) };
-    it.each<[string, Snapshot, LoggedEvent, number]>([
+    it.each<[string, readonly LoggedEvent[], LoggedEvent, number]>([
       ['a frame', open, frameOf('a', 12), 12],
       ['a value', open, { type: 'value', at: 12, json: '1' }, 12],
+      ['a frame of a connection that settles for a fixed time', [fixed], frameOf('a', 12), 10],
+      ['a value of a connection that settles for a fixed time', [fixed], { type: 'value', at: 12, json: '1' }, 10],
+      ['the end of a connection that settles for a fixed time', [fixed], lost, 10],
+      ['a frame after that time', [fixed], frameOf('a', 103), 103],
       ['a value of a source without events', [], { type: 'value', at: 12, json: '1' }, 12],
       ['a late value in an outage', [lost], { type: 'value', at: 22, json: '1' }, 10],
       ['a gap', open, gapOf(4, 13), 13],
@@ -278,9 +388,32 @@ describe('snapshot', () => {
       ['a failed attempt', open, refused(25), 10],
       ['a wait', [lost], reconnecting(20, 5), 10],
       ['an attempt', [lost], requested(25), 10],
-    ])('returns the time up to which no frame is missing after %s', (_what, snapshot, event, complete) => {
-      expect(completeAfter(10, snapshot, event)).toBe(complete);
+    ])('returns the time up to which no frame is missing after %s', (_what, before, event, complete) => {
+      expect(completeAfter(10, stateAfter(before), event)).toBe(complete);
     });
+  });
+
+  it('still settles after a gap with a number of frames: they were dropped on the way', () => {
+    const settling = stateAfter([opening(3), { ...gapOf(5, 30), missed: 2 }]);
+    expect([settling.completeFrom, settling.settling?.until, settling.gaps.length]).toEqual([undefined, 503, 1]);
+    const reopened = stateAfter([opened(3), disconnected(9), opening(20), { ...gapOf(25, 30), missed: 2 }]);
+    expect([reopened.outage?.from, reopened.gaps.length]).toEqual([9, 1]);
+    expect(foldItem(reopened, 40).gaps).toMatchObject([{ from: 9, to: 40 }]);
+  });
+
+  it('has the first gap while a connection settles for a fixed time: a late subscriber receives only the second one', () => {
+    const fixed = { ...opened(20), completeFrom: 120 };
+    const before = stateAfter([opened(3), disconnected(9), fixed]);
+    for (const settling of [foldItem(before, 30), foldEvent(before, gapOf(9, 30), 20)]) {
+      const [, , gap] = snapshotAt(settling, 40);
+      expect(gap).toMatchObject({ type: 'gap', from: 9, to: 30 });
+      expect(stateOf(settling.events).outage?.from).toBe(30);
+      const settled = foldItem(settling, 130);
+      expect(settled.gaps).toMatchObject([{ from: 30, to: 120 }]);
+      expect(settled.events).toEqual([fixed]);
+      const endedAgain = disconnected(50);
+      expect(foldEvent(settling, endedAgain, 40).events).toEqual([endedAgain]);
+    }
   });
 
   const outage = [disconnected(9), reconnecting(9, 5)];
@@ -290,25 +423,26 @@ describe('snapshot', () => {
     ['does not open it before it has opened, when the last watermark is older', [opened(9, 2)], 7, [opened(9, 2)]],
     ['leaves an outage unchanged', outage, 20, outage],
     ['leaves no events unchanged', [], 20, []],
-  ])('snapshotSince %s', (_what, snapshot, at, expected) => {
-    expect(snapshotSince(snapshot, at)).toEqual(expected);
+  ])('snapshotAt %s', (_what, snapshot, at, expected) => {
+    expect(snapshotAt(stateOf(snapshot), at)).toEqual(expected);
   });
 
   it.each<[string, Snapshot, number, Snapshot]>([
     ['moves earlier events, but not the next attempt', outage, 11, [{ ...outage[0]!, at: 11 }, reconnecting(11, 3)]],
+    ['leaves out a ticket that was issued earlier', [requested(9), issued(9)], 11, [requested(11)]],
     ['leaves no wait in the past', [reconnecting(9, 5)], 20, [reconnecting(20, 0)]],
     ['moves an `opened`', [opened(3, 2)], 7, [opened(7, 2)]],
     ['leaves later events unchanged', outage, 9, outage],
     ['leaves a later `opened` unchanged', [opened(9)], 7, [opened(9)]],
   ])('snapshotNotBefore %s', (_what, snapshot, at, expected) => {
-    expect(snapshotNotBefore(snapshot, at)).toEqual(expected);
+    expect(snapshotNotBefore(stateOf(snapshot), at)).toEqual(expected);
   });
 
   it('snapshotAfterGap puts the gap after `opened`, and before the events of an outage', () => {
     const missed = { from: 5, to: 8, frames: 3 };
     const gap = expect.objectContaining({ type: 'gap', from: 5, to: 8, missed: 3 });
-    expect(snapshotAfterGap([opened(3, 2)], missed)).toEqual([opened(8, 2), gap]);
-    expect(snapshotAfterGap(outage, missed)).toEqual([gap, ...outage]);
-    expect(snapshotAfterGap([], missed)).toEqual([gap]);
+    expect(snapshotAfterGap(stateOf([opened(3, 2)]), missed)).toEqual([opened(8, 2), gap]);
+    expect(snapshotAfterGap(stateOf(outage), missed)).toEqual([gap, ...outage]);
+    expect(snapshotAfterGap(stateOf([]), missed)).toEqual([gap]);
   });
 });

@@ -9,7 +9,7 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { type LedgerStep, settle } from '../../src/settle/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { frameOf, gapOf, opened, watermark } from '../operators/stream.js';
+import { disconnected, frameOf, gapOf, opened, opening, watermark } from '../operators/stream.js';
 import { Web } from '../relay/support.js';
 import { inWords, stepOf } from './support.js';
 
@@ -91,5 +91,24 @@ describe('settle with a whole feed', () => {
       'unknown x feed gap, expired c, confirmed d 10, expired e',
     ];
     expect(live.map((line) => line.replace(/^\d+ /, '')).join(', ')).toBe(`${ofOpen}, ${afterGap}`);
+  });
+
+  it('does not know what a trade became that the feed may have missed before it was complete', async () => {
+    const steps = [watermark(0), stepOf(100, 'a'), stepOf(560, 'b'), stepOf(700, 'x'), watermark(2_000)];
+    const outcomesOf = (events: readonly unknown[]) =>
+      lastValueFrom(
+        (from(events) as unknown as ReturnType<typeof tradeFeedEvents$>).pipe(
+          settle(from(steps), { key: keyOf, keep: keyOf, withinMs: 50, graceMs: 5, rememberMs: 20 }),
+          filter((event) => event.type === 'outcome'),
+          map(inWords),
+          map((line) => line.replace(/^\d+ /, '')),
+          toArray(),
+        ),
+      );
+    const later = ['confirmed b 40', 'unseen x', 'expired d'];
+    const first = [opening(10), frameOf('b', 520), frameOf('d', 900), watermark(3_000)];
+    expect(await outcomesOf(first)).toEqual(['unknown a feed start', ...later]);
+    const again = [opened(0), disconnected(50), opening(60, 2), ...first.slice(1)];
+    expect(await outcomesOf(again)).toEqual(['unknown a feed gap', ...later]);
   });
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { existsSync, readFileSync, stat } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
-import { firstValueFrom, map, NEVER, Observable, of, Subject, take, tap, toArray } from 'rxjs';
+import { firstValueFrom, map, NEVER, noop, Observable, of, Subject, take, tap, toArray } from 'rxjs';
 import { resolveOptions } from '../../src/feed/options.js';
 import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import { MemoryUse, Payload, PayloadKind } from '../../src/frames/received-frame.js';
@@ -120,7 +120,12 @@ describe('openConnection', () => {
     });
     const settings = resolveOptions(optionsFor(wire));
     const onClosing = (closed: Promise<void>) => void closing.push(closed);
-    const connection = openConnectionOver(freshSockets(settings), settings, () => 1, onClosing);
+    const connection = openConnectionOver(
+      freshSockets(settings),
+      settings,
+      { opened: () => 1, firstFrame: noop },
+      onClosing,
+    );
     const ended = of<Feed>('market').pipe(requestTicket(settings), connection);
     await expect(firstValueFrom(ended)).rejects.toMatchObject({ code: 'access-expired', reason: 'access expired' });
     const [old] = [...wire.open].slice(-1) as [Socket];

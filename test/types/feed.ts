@@ -59,6 +59,7 @@ export const all = {
     random: () => 0.5,
     scheduler: new VirtualTimeScheduler(),
   },
+  deliveryDelayMs: 'auto',
   classify: (failure, verdict) => {
     failure satisfies feed.TradeFeedError;
     verdict satisfies feed.Verdict;

@@ -208,8 +208,9 @@ export const writeSummary = (context: CliContext, status: Status, more: readonly
 };
 
 const losses = (status: Status): readonly Fact[] => {
-  const { outage } = status.life;
-  const down = outage && `without a connection for ${duration(status.now - outage.from)}`;
+  const { open, outage } = status.life;
+  const down =
+    open === undefined && outage ? `without a connection for ${duration(status.now - outage.from)}` : undefined;
   return [
     ['gaps', gapWords(status)],
     ['reconnects', reconnectCauses(status)],

@@ -30,13 +30,14 @@ export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => 
   switch (event.type as ClusterLifecycleEvent['type']) {
     case 'ticket-requested':
     case 'ticket-issued':
-    case 'opened':
     case 'reconnecting':
     case 'watermark':
     case 'owner-changed':
     case 'engine-refused':
     case 'engine-recovered':
       return isTime(event.at);
+    case 'opened':
+      return isTime(event.at) && isTime(event.completeFrom ?? event.at);
     case 'disconnected':
     case 'stopped':
       return isTime(event.at) && isFailure(event.failure);
@@ -49,7 +50,7 @@ export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => 
 
 export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
 
-type TimedField = 'type' | 'at' | 'from' | 'to' | 'failure';
+type TimedField = 'type' | 'at' | 'completeFrom' | 'from' | 'to' | 'failure';
 
 const isFailure = (value: unknown): boolean => isTime((value as TradeFeedError | undefined)?.endedAt);
 

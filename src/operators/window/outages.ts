@@ -1,6 +1,6 @@
 import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
-import { afterEvent, afterItem, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
+import { afterEvent, afterItem, afterTime, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
 import { unannouncedStop } from '../items/follow-feed.js';
 
 /**
@@ -10,7 +10,13 @@ import { unannouncedStop } from '../items/follow-feed.js';
 export class Outages {
   private state: FeedState = noFeed;
   private known: Known[] = [];
-  private unconfirmed: Known | undefined;
+  /** Whether a window that has closed had the current outage. */
+  private isMarked = false;
+
+  /** From when the connection is complete at a time; `undefined` if it isn't yet. */
+  completeFrom(now: number): number | undefined {
+    return afterTime(this.state, now).completeFrom;
+  }
 
   /**
    * Records an event.
@@ -36,11 +42,14 @@ export class Outages {
   /** Returns the gaps of a window. The gap of an ongoing outage ends at `end` or `now`, whichever is earlier. */
   within(start: number, end: number, now: number): readonly Gap[] {
     const { outage } = this.state;
-    if (this.known.length === 0 && outage === undefined && this.unconfirmed === undefined) return none;
-    const all = this.unconfirmed === undefined ? this.known : [...this.known, this.unconfirmed];
-    const gaps = all.filter((each) => reachesInto(each, start, end)).map(({ gap }) => gap);
-    if (outage === undefined || outage.from >= end) return gaps;
-    return [...gaps, gapUntil(outage, Math.max(outage.from, Math.min(end, now)))];
+    if (this.known.length === 0 && outage === undefined) return none;
+    const known = this.known.filter((each) => reachesInto(each, start, end)).map(({ gap }) => gap);
+    if (outage === undefined || outage.from >= end) return known;
+    // The connection may be complete by now, although the source hasn't emitted the gap yet.
+    const [gap = gapUntil(outage, Math.max(outage.from, Math.min(end, now)))] = afterTime(this.state, now).gaps;
+    if (!reachesInto(knownFrom(gap, this.isMarked ? -Infinity : start), start, end)) return known;
+    this.isMarked = true;
+    return [...known, gap];
   }
 
   /** Removes the gaps that end before `oldest`. */
@@ -51,9 +60,8 @@ export class Outages {
   private follow(next: FeedState, oldest: number): void {
     if (next === this.state) return;
     this.state = next;
-    const unconfirmed = this.unconfirmed;
-    for (const gap of next.gaps) this.known.push(gap === unconfirmed?.gap ? unconfirmed : knownFrom(gap, oldest));
-    this.unconfirmed = next.unconfirmed && knownFrom(next.unconfirmed, oldest);
+    for (const gap of next.gaps) this.known.push(knownFrom(gap, this.isMarked ? -Infinity : oldest));
+    if (next.outage === undefined) this.isMarked = false;
   }
 }
 

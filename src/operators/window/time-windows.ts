@@ -5,6 +5,7 @@ import { collect$, type Collector } from '../items/collect.js';
 import { EventTime } from '../items/event-time.js';
 import { isLifecycle, type SourceError, timeOf } from '../items/item.js';
 import { keyRules, OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
+import { freeDelayMs } from '../../protocol/feed-state.js';
 import { Outages } from './outages.js';
 import type { IncompleteReason, TimeWindowOptions } from './window.js';
 
@@ -74,6 +75,7 @@ class TimeWindows implements Collector<unknown> {
   private until = -Infinity;
 
   private hasBegun = false;
+  private hasSeenOpened = false;
   /** When window 0 begins, and the lowest index a window can have. */
   private origin = 0;
   private lowest = -Infinity;
@@ -81,8 +83,8 @@ class TimeWindows implements Collector<unknown> {
   private oldest = 0;
   /** Since when nothing but known outages is missing: a window that begins earlier is partial. */
   private coveredFrom = Infinity;
-  /** The time of the first event or item that proves an open connection. */
-  private firstAt = Infinity;
+  /** The first `completeFrom`. A connection that was open before the subscription may be complete earlier. */
+  private firstFrom = Infinity;
   private isEnded = false;
 
   constructor(shape: WindowShape, contents: WindowContents, clock: () => number) {
@@ -104,8 +106,10 @@ class TimeWindows implements Collector<unknown> {
     }
     if (itemTime !== undefined) this.time.receive(event, itemTime);
     this.outages.item(time, this.oldestStart());
-    this.cover(time, this.beganAt);
+    this.cover(time);
     const isChanged = this.advance(time);
+    // With align 'start', no window has begun while the connection isn't complete.
+    if (!this.hasBegun) return isChanged;
     this.findCurrent(time);
     // A late item belongs to a closed window, so the open windows that get it aren't exact.
     this.put(event, time < this.from);
@@ -113,8 +117,10 @@ class TimeWindows implements Collector<unknown> {
   }
 
   tick(): boolean {
-    this.time.now();
-    return this.isOver();
+    const now = this.time.now();
+    this.cover(now);
+    // A quiet connection is complete at some time, and then windows that begin at the start can.
+    return this.hasSeenOpened ? this.advance(now) && this.isOver() : this.isOver();
   }
 
   end(failure: SourceError | undefined): void {
@@ -146,28 +152,31 @@ class TimeWindows implements Collector<unknown> {
     // Before `receive` moves the time: an outage that no event reported began at the newest time before this event.
     this.outages.event(event, this.oldestStart(), this.time.newestAt);
     this.time.receive(event, time);
-    if (event.type === 'opened') this.cover(time, time);
-    else if (event.type === 'gap') this.cover(time, this.beganAt);
+    if (event.type === 'opened') this.hasSeenOpened = true;
+    this.cover(time);
     // A source with watermarks is late or has another clock, so the clock here can't tell when receiving began.
-    if (event.type === 'watermark') this.coveredFrom = this.firstAt;
+    if (event.type === 'watermark') this.coveredFrom = this.firstFrom;
     // The next item may end an outage.
     else this.until = -Infinity;
     return this.advance(time);
   }
 
-  // Called when an event or item proves an open connection. If the first one isn't `opened`, the connection was open
-  // before the subscription, so nothing is missing since then.
-  private cover(time: number, earliest: number): void {
-    if (this.coveredFrom < Infinity) return;
-    this.firstAt = time;
-    this.coveredFrom = this.hasBegun ? time : Math.min(time, earliest);
+  // If the first event isn't `opened`, the connection was open before the subscription, so it was complete a moment
+  // after that.
+  private cover(now: number): void {
+    const from = this.coveredFrom < Infinity ? undefined : this.outages.completeFrom(now);
+    if (from === undefined) return;
+    this.firstFrom = from;
+    const isOlder = !this.hasSeenOpened && !this.hasBegun;
+    this.coveredFrom = isOlder ? Math.min(from, this.beganAt + freeDelayMs) : from;
   }
 
   private advance(time: number): boolean {
     if (this.hasBegun) return this.isOver();
     const isAtStart = this.shape.align === 'start';
-    if (isAtStart && this.coveredFrom === Infinity) return false;
-    const first = Math.max(time, this.time.known());
+    // Until then, a timer looks whether the connection is complete.
+    if (isAtStart && this.coveredFrom === Infinity) return this.hasSeenOpened;
+    const first = isAtStart && this.hasSeenOpened ? this.coveredFrom : Math.max(time, this.time.known());
     if (isAtStart) [this.origin, this.lowest] = [first, 0];
     this.oldest = this.firstEndingAfter(first);
     this.hasBegun = true;
@@ -231,6 +240,7 @@ class TimeWindows implements Collector<unknown> {
     this.until = -Infinity;
     this.current = [];
     const [start, end, now] = [this.startOf(first), this.endOf(last), this.time.known()];
+    this.cover(now);
     const gaps = this.outages.within(start, end, now);
     this.outages.forget(this.startOf(last + 1));
     const isCovered = start >= this.coveredFrom && end <= now;

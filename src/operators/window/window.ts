@@ -45,7 +45,7 @@ export interface WindowFacts {
 /**
  * Says why a window isn't complete. `'gap'`: an outage overlaps it, see its `gaps`. `'late'`: it got a late item of an
  * earlier window. `'overflow'`: it had more than `maxFrames` items. `'jump'`: it replaces more than 10 000 empty
- * windows. `'partial'`: it began before the feed opened, or the source ended before it was over.
+ * windows. `'partial'`: it began before the feed was complete, or the source ended before it was over.
  */
 export type IncompleteReason = 'gap' | 'late' | 'overflow' | 'jump' | 'partial';
 
@@ -79,7 +79,7 @@ export type WindowSource<E> = Disconnected extends E
 export interface TimeWindowOptions {
   /**
    * When windows begin. `'epoch'`: at multiples of `everyMs` (`tumblingWindow`: `lengthMs`) since 1970 UTC. `'start'`:
-   * when the feed first opens, or at the first event if it's already open. @defaultValue `'epoch'`
+   * when the feed is first complete, or at the first event if it's already open. @defaultValue `'epoch'`
    */
   readonly align?: 'epoch' | 'start' | undefined;
   /**

@@ -22,7 +22,7 @@ const runFeed = (port: MessagePort, { progress, network }: WorkerStart): void =>
     );
     const emit = (event: LifecycleEvent) => handOver.addEvent(itemOf(event));
     // The main thread adds `gap` and `stopped`.
-    const lifecycle = { emit, stop: () => undefined, now: Date.now };
+    const lifecycle = { emit, firstFrame: () => undefined, stop: () => undefined, now: Date.now };
     const subscription = attempts$(feed, restoreSettings(settings, keys.ask), lifecycle).subscribe({
       next: (frame) => handOver.addFrame(frame),
       error: (error: unknown) => handOver.addEvent({ type: 'error', error: toCloneable(error) }),
