@@ -58,7 +58,7 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
-const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
+export const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
   defer(() => {
     const point = given ?? new ResumePoint(settings);
     return withEvents<Received>((deliver) => {

@@ -1,6 +1,6 @@
 import { readEventLine, type Received } from '../protocol/event-line.js';
 import { checkFields } from '../protocol/failures/trade-feed-error.js';
-import { notBefore } from '../protocol/feed-state.js';
+import { eventsNotBefore } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
 
 /** One event of a stream of Server-Sent Events. Missing fields are empty strings. */
@@ -60,9 +60,9 @@ export const readHello = (lines: readonly string[]): number => {
  * @throws for an invalid line
  */
 export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] =>
-  lines.flatMap((line) => {
+  lines.flatMap((line): readonly Received[] => {
     const event = readEventLine(line, shiftMs);
     if (event === undefined) return [];
     const { type } = event;
-    return type === 'frame' || type === 'value' || type === 'watermark' ? event : notBefore(event, ownAt);
+    return type === 'frame' || type === 'value' || type === 'watermark' ? [event] : eventsNotBefore([event], ownAt);
   });

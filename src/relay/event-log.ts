@@ -7,6 +7,7 @@ import type { RelayedEvent, Watermark } from '../protocol/event.js';
 import {
   afterEvent,
   afterItem,
+  afterTime,
   completeAfter,
   type FeedState,
   type LoggedEvent,
@@ -138,8 +139,8 @@ export class EventLog {
       seq: seq + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
-      complete: completeAfter(complete, state.events, event),
-      state: stateAfter(state, event, at),
+      complete: completeAfter(complete, state, event),
+      state: stateAfter(event.type === 'value' ? afterTime(state, watermark) : state, event, at),
       watermark,
       shared,
       written: written + this.#used - from - fieldBytes,

@@ -21,7 +21,7 @@ import { writeEventLine } from '../protocol/event-line.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { relayReports } from '../protocol/failures/meanings.js';
-import { relayGap } from '../protocol/feed-state.js';
+import { afterTime, relayGap } from '../protocol/feed-state.js';
 import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
@@ -234,8 +234,9 @@ export class RelayClient {
     const isFresh = this.#hasSentBatch && watermark < this.#watermark + freshMs;
     this.#hasSentBatch = false;
     if (areEventsDue || isFresh || watermark <= this.#watermark) return undefined;
+    const gap = this.#gapUntil(watermark).map(writeEventLine).join('\n');
     this.#sent(watermark);
-    return this.#message(withWatermark('', watermark));
+    return this.#message(withWatermark(gap, watermark));
   }
 
   heartbeat(): RelayMessage {
@@ -288,19 +289,34 @@ export class RelayClient {
     this.#isBehindReported = true;
   }
 
-  // Sends events one by one, because the gap must directly follow `opened`.
+  /**
+   * Sends events one by one, and the gap as soon as the connection is complete: before its first frame, or once its time
+   * is over. With a fixed `deliveryDelayMs`, another gap precedes the first frame.
+   */
   #nextBeforeGap(from: number): RelayMessage | undefined {
+    const { log } = this.#run;
     const { position } = this.#progress;
-    const one = this.#run.log.readOne(position);
+    const one = log.readOne(position);
     if (one === undefined) return undefined;
     this.#progress = advance(this.#progress, one.end);
-    const { open } = one.end.state;
     const lines = linesOf(one);
-    if (open === undefined) return this.#message(lines);
-    this.#progress = { ...this.#progress, pendingGapFrom: undefined };
-    const gap = writeEventLine(relayGap({ from, to: open.at, frames: undefined }));
+    const { open, completeFrom, settling } = one.end.state;
     const isFrame = one.end.frames > position.frames;
+    const isFirst = isFrame && settling?.isFixed === true && from <= settling.openedAt;
+    const to = completeFrom ?? (isFirst ? one.end.at : undefined);
+    if (open === undefined || to === undefined) return this.#message(lines);
+    this.#progress = { ...this.#progress, pendingGapFrom: completeFrom === undefined ? to : undefined };
+    const gap = writeEventLine(relayGap({ from, to, frames: undefined }));
     return this.#message(isFrame ? `${gap}\n${lines}` : `${lines}\n${gap}`);
+  }
+
+  /** Returns the gap that's pending, if the connection is complete by now although nothing has arrived. */
+  #gapUntil(watermark: number): readonly LifecycleEvent[] {
+    const { pendingGapFrom: from, position } = this.#progress;
+    const { open, completeFrom } = afterTime(position.state, watermark);
+    if (from === undefined || open === undefined || completeFrom === undefined) return [];
+    this.#progress = { ...this.#progress, pendingGapFrom: undefined };
+    return [relayGap({ from, to: completeFrom, frames: undefined })];
   }
 
   #messageOf(events: readonly LifecycleEvent[]): RelayMessage {

@@ -1,5 +1,12 @@
 import type { LifecycleEvent } from '../protocol/event.js';
-import { type Missed, relayGap, snapshotAfterGap, snapshotNotBefore, snapshotSince } from '../protocol/feed-state.js';
+import {
+  afterTime,
+  type Missed,
+  relayGap,
+  snapshotAfterGap,
+  snapshotAt,
+  snapshotNotBefore,
+} from '../protocol/feed-state.js';
 import {
   type EventId,
   type FeedPosition,
@@ -41,7 +48,10 @@ export interface Progress {
   readonly sent: number;
   /** Frames skipped, which a gap has reported. */
   readonly missed: number;
-  /** Where the next gap starts; `undefined` if every loss is reported. It follows the next `opened`, and ends there. */
+  /**
+   * Where the next gap starts; `undefined` if every loss is reported. It ends when the next connection is complete, and
+   * until then the client receives the events one by one.
+   */
   readonly pendingGapFrom: number | undefined;
 }
 
@@ -82,7 +92,7 @@ const joinNew = (log: EventLog, sinceMs: number): Joined => {
   const [after, first] = sinceMs > 0 ? [log.positionAfter(log.timeNow - sinceMs), log.replayStart()] : [];
   const position = after === undefined || first === undefined ? log.newest : after.seq > first.seq ? after : first;
   const at = position === log.newest ? Math.max(position.at, log.timeNow) : position.at;
-  const events = snapshotSince(position.state.events, at);
+  const events = snapshotAt(position.state, at);
   return { joined: 'new', reached: -Infinity, progress: startAt(position, here), events };
 };
 
@@ -124,7 +134,7 @@ const startAt = (position: Position, resume: Resume): Progress => {
 };
 
 const resumed = (position: Position, resume: Resume, reached: number): Joined => {
-  const events = snapshotNotBefore(position.state.events, Math.max(position.at, reached));
+  const events = snapshotNotBefore(position.state, Math.max(position.at, reached));
   return { joined: 'resumed', reached, progress: startAt(position, resume), events };
 };
 
@@ -180,7 +190,7 @@ const skipToReceived = (progress: Progress, received: ReceivedPosition, log: Eve
     const after = { ...progress, position: next, resume: here, missed: progress.missed + (frames ?? 0) };
     return withGap(after, { from: received.complete, to: Math.max(received.at, next.at), frames });
   }
-  const events = isSameState(end, progress.position) ? [] : snapshotNotBefore(end.state.events, received.at);
+  const events = isSameState(end, progress.position) ? [] : snapshotNotBefore(end.state, received.at);
   const atEnd = { ...progress, position: end };
   if (isReached || next !== undefined) return { progress: { ...atEnd, resume: here }, events };
   // A client whose position is forged, or was lost with the store, would never receive anything.
@@ -201,11 +211,11 @@ const skipUntil = (progress: Progress, resume: Extract<Resume, { from: 'elsewher
   const next = { ...progress, position: end };
   const to = until + 1;
   if (pendingGapFrom !== undefined) return withGap(next, { from: pendingGapFrom, to, frames: undefined });
-  const state = isSameState(end, position) ? [] : snapshotNotBefore(end.state.events, to);
+  const state = isSameState(end, position) ? [] : snapshotNotBefore(end.state, to);
   if (isReported || end.frames === position.frames) return { progress: next, events: state };
   const missed = { from: log.earliestAfter(position.seq), to, frames: undefined };
-  const events = state.length === 0 ? [relayGap(missed)] : snapshotAfterGap(end.state.events, missed);
-  return { progress: { ...next, resume: { ...resume, isReported: true } }, events };
+  const reported = { ...next, resume: { ...resume, isReported: true } };
+  return state.length === 0 ? { progress: reported, events: [relayGap(missed)] } : withGap(reported, missed);
 };
 
 const isSameState = (one: Position, other: Position): boolean => one.state.events === other.state.events;
@@ -214,13 +224,20 @@ const isSameState = (one: Position, other: Position): boolean => one.state.event
 const framesTo = ({ shared }: Position, received: ReceivedPosition): number | undefined =>
   shared && framesBetween(received, shared);
 
-// A gap has no end until the feed is open.
+// A gap has no end until the feed is complete for the first time, unless the client knows this connection. After an
+// outage, the gap of the feed follows.
 const withGap = (progress: Progress, missed: Missed): Step => {
-  const { events, hasOpened } = progress.position.state;
-  const from = progress.pendingGapFrom ?? missed.from;
-  return hasOpened
-    ? { progress: { ...progress, pendingGapFrom: undefined }, events: snapshotAfterGap(events, { ...missed, from }) }
-    : { progress: { ...progress, pendingGapFrom: from }, events: snapshotNotBefore(events, missed.to) };
+  const { position, pendingGapFrom } = progress;
+  const { state } = position;
+  const from = pendingGapFrom ?? missed.from;
+  const { outage, completeFrom, settling } = afterTime(state, missed.to);
+  const isKnown = state.hasOpened && pendingGapFrom === undefined && missed.frames !== undefined;
+  // With a fixed `deliveryDelayMs`, the first part of that gap may be over.
+  const isFollowed = outage !== undefined && settling?.isFixed !== true;
+  const hasEnd = isKnown || isFollowed || completeFrom !== undefined;
+  return hasEnd
+    ? { progress: { ...progress, pendingGapFrom: undefined }, events: snapshotAfterGap(state, { ...missed, from }) }
+    : { progress: { ...progress, pendingGapFrom: from }, events: snapshotNotBefore(state, missed.to) };
 };
 
 /**
@@ -228,12 +245,13 @@ const withGap = (progress: Progress, missed: Missed): Step => {
  *
  * @param at - the time the client has reached
  */
-export const idWithoutPosition = ({ resume, pendingGapFrom }: Progress, at: number): string | undefined => {
+export const idWithoutPosition = ({ resume, pendingGapFrom, sent }: Progress, at: number): string | undefined => {
   const until = resume.from === 'elsewhere' ? resume.until : undefined;
   // The client lacks the gap, or has another relay's times, which this log hasn't reached.
   const complete = pendingGapFrom ?? until;
-  // It lacks the frames of the last ms, which another relay may still send.
-  if (complete !== undefined) return formatEventId(noEpoch, { seq: 0, frames: 0, at: at - 1, complete });
+  // Until the first frame, it lacks those of the last ms, which another relay may still send.
+  if (complete !== undefined)
+    return formatEventId(noEpoch, { seq: 0, frames: 0, at: sent > 0 ? at : at - 1, complete });
   if (resume.from !== 'cluster') return undefined;
   const { run, sequence, frames, complete: completeUntil } = resume.received;
   return formatEventId(run, { seq: sequence, frames, at, complete: completeUntil });

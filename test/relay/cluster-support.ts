@@ -3,6 +3,8 @@ import { Follower } from '../../src/cluster/follower.js';
 import type { FeedMessage } from '../../src/cluster/messages.js';
 import { Publisher } from '../../src/cluster/publisher.js';
 import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../../src/protocol/event.js';
+import { clusterMeanings } from '../../src/protocol/failures/classify.js';
+import { gapOfMissed } from '../../src/protocol/feed-state.js';
 import { createRelay, type RelayOptions } from '../../src/relay/index.js';
 import { type Clock, frame, range } from './support.js';
 
@@ -58,7 +60,12 @@ export class Owners {
     this.#generation += 1;
     this.clock.pass(1);
     this.#publisher.report({ gen: this.#generation, owner, phase: 'open', revision: this.#generation }, 5);
-    return this.event({ type: 'opened', at: this.clock.now, feed: 'market', connection: 1 });
+    const { now } = this.clock;
+    const opened = this.event({ type: 'opened', at: now, feed: 'market', connection: 1 });
+    return [
+      ...opened,
+      ...this.event(gapOfMissed({ from: now, to: now, frames: undefined }, clusterMeanings.ownerChanged)),
+    ];
   }
 
   event(event: LifecycleEvent): readonly FeedMessage[] {

@@ -84,7 +84,7 @@ describe('the relays of replicas', () => {
     const [first, second] = [page().join(one), page().join(other)];
     both(owners.frames(2));
     expect(first.id).toBe(second.id);
-    expect(first.id).toMatch(/^c5-1-[\w-]{12}\.6\.5\.\d+$/);
+    expect(first.id).toMatch(/^c5-1-[\w-]{12}\.7\.5\.\d+$/);
     both(owners.next());
     expect([first.id, second.id]).toEqual([expect.stringMatching(/^c5-2-/), first.id]);
   });
@@ -218,7 +218,7 @@ describe('the relays of replicas', () => {
     clock.pass(1);
     const [run] = page.lastEventId.split('.');
     page.leave();
-    const returning = new Client(replica.relay, { lastEventId: `${run}.6.5.${clock.now}` });
+    const returning = new Client(replica.relay, { lastEventId: `${run}.7.5.${clock.now}` });
     replica.receive(owners.frames(4));
     clock.pass(1);
     expect(returning.payloads).toEqual(['6', '7']);

@@ -93,7 +93,9 @@ describe('createRelay: the source', () => {
     const { source, join } = virtualRelay();
     join();
     source.emit(frame('a', 900_000, 7));
-    expect(join().events).toEqual([{ type: 'opened', at: 900_000, feed: 'market', connection: 7 }]);
+    expect(join().events).toEqual([
+      { type: 'opened', at: 900_000, feed: 'market', connection: 7, completeFrom: 900_000 },
+    ]);
   });
 });
 

@@ -7,7 +7,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import { disconnected, gapOf, opened, reconnecting, watermark } from '../operators/stream.js';
+import { disconnected, gapOf, opened, opening, reconnecting, watermark } from '../operators/stream.js';
 import { cases, isAllCases } from '../support/cases.js';
 import { eventsIn, frame, inOrder, isFrame, range, timeIn, watermarkIn, type WireEvent } from './support.js';
 
@@ -287,6 +287,60 @@ describe('a client of another relay, before the feed was open,', () => {
     expect(typesOf(replica.eventsFor(first!.id))).toEqual([
       ...['ticket-requested', 'disconnected', 'reconnecting', 'opened', 'gap'],
     ]);
+  });
+
+  it('receives the gap when the first connection is complete: before its first frame, also if it joins while it settles', () => {
+    const replica = new Replica().take(requested);
+    const early = replica.join(id);
+    expect(typesOf(eventsOf(early.next()))).toEqual(['ticket-requested']);
+    replica.take(opening(begin + 200));
+    const late = replica.join(elsewhere(begin + 250));
+    expect(eventsOf(early.next())).toEqual([opening(begin + 200)]);
+    expect(eventsOf(late.next())).toEqual([opening(begin + 251)]);
+    replica.take(frame(1, begin + 290), frame(2, begin + 300));
+    for (const [{ next }, from] of [
+      [early, begin - 100],
+      [late, begin + 250],
+    ] as const) {
+      const messages = next();
+      const [first, ...frames] = eventsOf(messages);
+      expect(first).toMatchObject({ type: 'gap', from, to: begin + 290 });
+      expect(numbersOf(frames)).toEqual([1, 2]);
+      expect(messages.at(-1)!.id).toBe(replica.id(4, 2, begin + 300));
+    }
+  });
+
+  it('receives the gap with the first watermark after the first connection is complete, while the feed is quiet', () => {
+    const replica = new Replica();
+    replica.now = begin + 200;
+    replica.take(opening(begin + 200));
+    const { client, next } = replica.join(id);
+    expect(typesOf(eventsOf(next()))).toEqual(['opened']);
+    replica.now = begin + 650;
+    const before = client.watermark()!;
+    expect([eventsIn(before), watermarkIn(before)]).toEqual([[], begin + 650]);
+    replica.now = begin + 900;
+    const after = client.watermark()!;
+    expect(eventsIn(after)).toMatchObject([{ type: 'gap', from: begin - 100, to: begin + 700 }]);
+    expect(watermarkIn(after)).toBe(begin + 900);
+    replica.take(frame(1, begin + 950));
+    expect(typesOf(eventsOf(next()))).toEqual(['frame']);
+  });
+
+  it('receives a gap before the first frame and one after a fixed time, and no frame twice if it loses its connection in between', () => {
+    const fixed = { ...opened(begin + 200), completeFrom: begin + 1_200 };
+    const replica = new Replica().take(fixed, frame(1, begin + 290), frame(2, begin + 300));
+    const messages = replica.join(id).next();
+    expect(typesOf(eventsOf(messages))).toEqual(['opened', 'gap', 'frame', 'frame']);
+    expect(eventsOf(messages)[1]).toMatchObject({ from: begin - 100, to: begin + 290 });
+    const lastId = messages.at(-1)!.id;
+    expect(lastId).toBe(`-.0.0.${begin + 300}.${begin + 290}`);
+    replica.take(frame(3, begin + 310), frame(4, begin + 1_210));
+    const events = replica.eventsFor(lastId);
+    expect(numbersOf(events)).toEqual([3, 4]);
+    const gaps = events.filter(({ type }) => type === 'gap');
+    expect(gaps.at(0)).toMatchObject({ from: begin + 290 });
+    expect(gaps.at(-1)).toMatchObject({ to: begin + 1_200 });
   });
 
   it('receives the gap before the first frame of a source without lifecycle events', () => {

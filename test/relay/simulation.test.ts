@@ -42,7 +42,7 @@ describe('pages of relays with outages, in virtual time', () => {
     async () => {
       const { timelines, bad, faults, counts } = await runSeeds('relay', 1, isAllCases ? 200 : 5);
       expect(timelines.join('\n\n')).toBe('');
-      expect([bad, Object.keys(faults).length]).toEqual([0, isAllCases ? 11 : 10]);
+      expect([bad, Object.keys(faults).length]).toEqual([0, isAllCases ? 14 : 11]);
       for (const name of ['received', 'gaps', 'completeWindows'])
         expect(counts[name]).toBeGreaterThan(isAllCases ? 50 : 20);
     },

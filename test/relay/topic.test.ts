@@ -19,7 +19,7 @@ import { conflate } from '../../src/operators/conflate.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
-import { Conflated, Decoded, timeOf } from '../../src/operators/items/item.js';
+import { Conflated, Decoded, isFrame, timeOf } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
@@ -27,7 +27,16 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, opened, reconnecting, requested, stopped, watermark } from '../operators/stream.js';
+import {
+  disconnected,
+  gapOf,
+  opened,
+  opening,
+  reconnecting,
+  requested,
+  stopped,
+  watermark,
+} from '../operators/stream.js';
 import { type Client, frame, inOrder, range, Response, timeIn, virtualRelay, watermarkIn } from './support.js';
 import type { WireEvent } from './support.js';
 
@@ -232,6 +241,20 @@ describe('a topic of values', () => {
     clock.pass(600);
     expect(marksOf(client).at(-1)).toBeGreaterThan(begin + 1_000);
     inOrder(marksOf(client));
+  });
+
+  it('has a complete connection after 500 ms, as values prove nothing: a client of another relay then receives its gap', () => {
+    const { of, emit, clock } = start();
+    const client = of(
+      map((event) => (isFrame(event) ? { receivedAt: event.receivedAt } : event)),
+      {
+        lastEventId: `otherrun.15.15.${begin - 100}`,
+      },
+    );
+    emit(opening(begin + 10), frame(1, begin + 100), frame(2, begin + 400), frame(3, begin + 520));
+    clock.pass(20);
+    expect(typesOf(client)).toEqual(['opened', 'value', 'value', 'gap', 'value']);
+    expect(client.events[3]).toMatchObject({ from: begin - 100, to: begin + 510 });
   });
 
   it('sends windows with the time of their end, and with their gaps', () => {

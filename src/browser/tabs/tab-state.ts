@@ -1,8 +1,8 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
-import { type Missed, nextSnapshot, openedIn, relayGap, type Snapshot } from '../../protocol/feed-state.js';
-import { snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
+import { afterEvent, afterItem, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
+import { type Snapshot, snapshotAfterGap, snapshotAt, stateOf } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
@@ -40,7 +40,7 @@ export class TabState extends ResumePoint {
   term = 0;
   /** Whether a leader has answered. Later batches are then for this tab. */
   isWelcome = false;
-  #snapshot: Snapshot = [];
+  #state: FeedState = noFeed;
   #watermarks: readonly Watermark[] = [];
   #facts = createConnectionFacts(this.clock);
 
@@ -55,7 +55,9 @@ export class TabState extends ResumePoint {
       this.#facts.opened();
     }
     this.#facts.event(event);
-    this.#snapshot = nextSnapshot(this.#snapshot, event);
+    const { type } = event;
+    this.#state =
+      type === 'frame' ? afterItem(this.#state, event.receivedAt, event) : afterEvent(this.#state, event, undefined);
   }
 
   /** Handles a leader's message, and emits this tab's events for it. */
@@ -77,7 +79,7 @@ export class TabState extends ResumePoint {
   }
 
   welcome(): TabMessage {
-    return this.update('welcome', this.id, [...this.#snapshot, ...this.#watermarks].map(writeEventLine));
+    return this.update('welcome', this.id, [...this.#state.events, ...this.#watermarks].map(writeEventLine));
   }
 
   /** Creates a message about the events that brought this leader to its id. */
@@ -88,7 +90,7 @@ export class TabState extends ResumePoint {
 
   /** Returns the events for losing the leader while the feed was open: the same as for a lost connection. */
   interrupted(code: DetectedCode): readonly LifecycleEvent[] {
-    if (openedIn(this.#snapshot) === undefined) return [];
+    if (this.#state.open === undefined) return [];
     const failure = this.#facts.failure(code);
     const at = this.clock.now();
     return [
@@ -121,12 +123,12 @@ export const applyUpdate = (
     return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, begin, to, events) : events, id };
   }
   const watermarks = events.filter((event) => event.type === 'watermark');
-  const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
-  if (missed !== undefined) return { events: [...snapshotAfterGap(snapshot, missed), ...watermarks], id };
+  const state = stateOf(events as Snapshot);
+  if (missed !== undefined) return { events: [...snapshotAfterGap(state, missed), ...watermarks], id };
   // A frame may be later than the last watermark, but the leader has reached its time.
   const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
   const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
-  return { events: [...snapshotSince(snapshot, since), ...watermarks], id };
+  return { events: [...snapshotAt(state, since), ...watermarks], id };
 };
 
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events

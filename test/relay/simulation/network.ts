@@ -7,6 +7,8 @@ import { sseText } from '../../../src/relay/relay-message.js';
 export interface Target {
   readonly relay: Relay | undefined;
   readonly select?: RelayTopic | undefined;
+  /** How much of the past a client that has no position receives, in ms. */
+  readonly sinceMs?: number | undefined;
 }
 
 /** The connections of one client. */
@@ -18,6 +20,8 @@ export interface Link {
   cut(): void;
   /** Loses all bytes of the current connection from now on. */
   stall(): void;
+  /** Makes the current connection's client read nothing for some time, so that its response is full. */
+  slow(ms: number): void;
 }
 
 const links = new Map<
@@ -33,19 +37,26 @@ export const resetNetwork = (): void => links.clear();
 export const createLink = (url: string, target: Target, latencyMs: number, scheduler: SchedulerLike): Link => {
   let cut = new Subject<never>();
   let isStalled = false;
+  let response = new SlowResponse();
   const link: Link = {
     latencyMs,
     target,
     cut: () => cut.error(new TypeError('The connection was reset.')),
     stall: () => (isStalled = true),
+    slow: (ms) => {
+      const slowed = response;
+      slowed.writableNeedDrain = true;
+      scheduler.schedule(() => slowed.drain(), ms);
+    },
   };
   const connect = (lastEventId: string | undefined) =>
     defer(() => {
       [cut, isStalled] = [new Subject<never>(), false];
-      const { relay, select } = link.target;
+      const { relay, select, sinceMs } = link.target;
+      const current = (response = new SlowResponse());
       if (relay === undefined) throw new TypeError('The connection was refused.');
       const messages$ = new Observable<Uint8Array>((subscriber) =>
-        relay.messages$({ lastEventId, select }).subscribe({
+        relay.messages$({ lastEventId, select, sinceMs, response: current }).subscribe({
           next: (message) => subscriber.next(encoder.encode(sseText(message))),
           error: () => subscriber.error(relayError({ status: 503 })),
           complete: () => subscriber.complete(),
@@ -63,6 +74,29 @@ export const createLink = (url: string, target: Target, latencyMs: number, sched
   links.set(url, { link, connect });
   return link;
 };
+
+/** The part of a response that tells a relay to wait. */
+class SlowResponse {
+  writableNeedDrain = false;
+  readonly #listeners = new Set<() => void>();
+
+  on(_event: 'drain', listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  off(_event: 'drain', listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  drain(): void {
+    this.writableNeedDrain = false;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  destroy(): void {
+    this.writableNeedDrain = true;
+  }
+}
 
 /** Replaces the request over `fetch` in the bundle of the simulation. */
 export const relayRequest$ = (

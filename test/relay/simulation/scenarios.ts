@@ -57,7 +57,7 @@ export const stalls = () =>
   run(2, (world) => {
     const node = world.nodes[2]!;
     node.upstream!.stall();
-    world.pass(2_050);
+    world.pass(2_000);
     node.upstream!.stall();
     world.end(node, true);
     world.pass(2_000);

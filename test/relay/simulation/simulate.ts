@@ -1,10 +1,11 @@
-import { map, type Observable, VirtualTimeScheduler } from 'rxjs';
+import { map, type Observable, retry, timer, VirtualTimeScheduler } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../../src/browser/index.js';
 import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayTopic } from '../../../src/relay/index.js';
 import { type Chance, createChance } from '../../cluster/simulation/chance.js';
-import { createLink, type Link, relayRequest$, resetNetwork } from './network.js';
+import { Browser } from './browser.js';
+import { createLink, type Link, relayRequest$, resetNetwork, type Target } from './network.js';
 import { Observer } from './observer.js';
 import { DirectFeed, Service } from './service.js';
 
@@ -45,33 +46,64 @@ export interface Run {
   readonly virtualMs: number;
 }
 
-/** The world of a run: a service, two relays of direct feeds, two relays of those, and two pages. */
+/** What reads a feed, and its link to a relay. A reader that joins anew replaces the one before. */
+interface Reader {
+  readonly name: string;
+  readonly link: Link;
+  readonly feed$: () => Observable<RelayedEvent>;
+  observer: Observer;
+}
+
+/**
+ * The world of a run: a service, two relays of direct feeds, two relays of those, two pages, two tabs that share a
+ * stream, and one direct reader.
+ */
 export class World {
   readonly scheduler = new VirtualTimeScheduler(undefined, Infinity);
   readonly timeline: string[] = [];
   readonly faults: Record<string, number> = {};
   readonly service: Service;
   nodes: readonly Node[] = [];
-  pages: readonly { readonly link: Link; readonly observer: Observer }[] = [];
+  pages: readonly Reader[] = [];
+  /** Two tabs with one link. */
+  tabs: readonly Reader[] = [];
+  readonly direct: { readonly feed: DirectFeed; readonly observer: Observer };
+  /** All that have read. */
+  readonly observers: { readonly name: string; readonly observer: Observer }[] = [];
+  readonly browser: Browser;
+  /** Removes the globals of the browser. */
+  readonly close: () => void;
   readonly #chance: Chance;
   readonly #holds: boolean;
   readonly #lingerMs: number;
+  readonly #capacity: number;
 
   constructor(chance: Chance) {
     resetNetwork();
     this.#chance = chance;
     this.#holds = chance.isTrue(0.7);
     this.#lingerMs = chance.oneOf([0, 5_000]);
+    this.#capacity = chance.oneOf([60, 10_000, 10_000]);
     this.scheduler.frame = begin;
     this.service = new Service(this.scheduler, chance);
-    const direct = ['a', 'b'].map((name) => this.#node(name, new DirectFeed(this.service, this.scheduler), undefined));
+    this.browser = new Browser(this.scheduler);
+    this.close = this.browser.open();
+    const direct = ['a', 'b'].map((name) => this.#node(name, this.#direct(), undefined));
     this.nodes = [...direct, ...direct.map((node, n) => this.#node(`${node.name}${n}`, undefined, node))];
     for (const node of this.nodes) this.start(node);
     this.pages = [0, 1].map((n) => {
-      const target = { relay: chance.oneOf(this.nodes).relay, select: chance.oneOf(topics) };
+      const target = { ...this.#target(), select: chance.oneOf(topics) };
       const link = this.#link(`page${n}`, target);
-      return { link, observer: new Observer(this.#feed$(`page${n}`), this.scheduler) };
+      return this.#reader(`page ${n}`, link, () => this.#feed$(`page${n}`));
     });
+    const shared = this.#link('tabs', { ...this.#target(), select: chance.oneOf(topics) });
+    this.tabs = [0, 1].map((n) =>
+      this.#reader(`tab ${n}`, shared, () => this.browser.tab$(addressOf('tabs'), this.#options)),
+    );
+    const feed = this.#direct();
+    // Another client of the account stops the feed: an app that knows this subscribes again.
+    const again = { delay: () => timer(400, this.scheduler) };
+    this.direct = { feed, observer: this.#observer('direct reader', feed.events$.pipe(retry(again)), true) };
   }
 
   get now(): number {
@@ -83,6 +115,20 @@ export class World {
     this.scheduler.maxFrames = to;
     this.scheduler.flush();
     this.scheduler.frame = to;
+  }
+
+  get feeds(): readonly DirectFeed[] {
+    return [...this.nodes.flatMap(({ feed }) => feed ?? []), this.direct.feed];
+  }
+
+  get links(): readonly Link[] {
+    return [...new Set([...this.pages, ...this.tabs].map(({ link }) => link))];
+  }
+
+  /** A page or a tab is closed, and a new one joins. */
+  joinAnew(reader: Reader): void {
+    reader.observer.leave();
+    reader.observer = this.#observer(reader.name, reader.feed$());
   }
 
   later(ms: number, run: () => void): void {
@@ -97,7 +143,9 @@ export class World {
     if (node.relay !== undefined) return;
     const { scheduler } = this;
     const source = node.feed?.events$ ?? this.#feed$(node.name);
-    const relay = createRelay(source, { scheduler, heartbeatMs: 1_000, lingerMs: this.#lingerMs });
+    const relay = createRelay(source, {
+      ...{ scheduler, heartbeatMs: 1_000, lingerMs: this.#lingerMs, capacity: this.#capacity },
+    });
     relay.events$.subscribe(({ type }) => {
       if (type !== 'source-stopped') return;
       this.later(400, () => {
@@ -121,11 +169,9 @@ export class World {
 
   /** Ends all faults. */
   heal(): void {
-    for (const node of this.nodes) {
-      if (node.feed !== undefined) node.feed.isRefused = false;
-      this.start(node);
-    }
-    for (const { link } of this.pages) if (link.target.relay === undefined) this.moveTo(link, this.nodes[0] as Node);
+    for (const feed of this.feeds) feed.isRefused = false;
+    for (const node of this.nodes) this.start(node);
+    for (const link of this.links) if (link.target.relay === undefined) this.moveTo(link, this.nodes[0] as Node);
   }
 
   moveTo(link: Link, { relay }: Node): void {
@@ -134,7 +180,7 @@ export class World {
 
   // Keeps the links of a process that was replaced at the same address.
   #lead(node: Node, from: Relay | undefined, to: Relay | undefined, cuts = false): void {
-    const links = [...this.#downstream(node), ...this.pages.map(({ link }) => link)];
+    const links = [...this.#downstream(node), ...this.links];
     for (const link of links) {
       if (link.target.relay !== from || (from === undefined && !this.#downstream(node).includes(link))) continue;
       link.target = { ...link.target, relay: to };
@@ -155,13 +201,34 @@ export class World {
     return createLink(addressOf(name), target, Math.ceil(this.#chance.between(1, 30)), this.scheduler);
   }
 
+  #direct(): DirectFeed {
+    return new DirectFeed(this.service, this.scheduler, this.#chance);
+  }
+
+  #target(): Target {
+    return { relay: this.#chance.oneOf(this.nodes).relay, sinceMs: this.#chance.oneOf([0, 0, 1_000, 5_000]) };
+  }
+
+  #reader(name: string, link: Link, feed$: Reader['feed$']): Reader {
+    return { name, link, feed$, observer: this.#observer(name, feed$()) };
+  }
+
+  #observer(name: string, feed$: Observable<RelayedEvent>, subscribesAgain = false): Observer {
+    const observer = new Observer(feed$, this.scheduler, subscribesAgain);
+    this.observers.push({ name, observer });
+    return observer;
+  }
+
   #feed$(name: string): Observable<RelayedEvent> {
+    return relayFeed$(addressOf(name), this.#options);
+  }
+
+  get #options(): RelayFeedOptions {
     const { scheduler } = this;
-    const options: RelayFeedOptions = {
+    return {
       ...{ scheduler, maxFeedStops: Infinity, connectTimeoutMs: 1_000, idleTimeoutMs: 2_000 },
       backoff: { scheduler, random: this.#chance.random, initialDelayMs: 100, maxDelayMs: 800 },
     };
-    return relayFeed$(addressOf(name), options);
   }
 }
 
@@ -169,29 +236,35 @@ const addressOf = (name: string): string => `http://${name}.example/feed`;
 
 /** The faults, by name. Each returns what it has done. */
 const faults: Readonly<Record<string, (world: World, chance: Chance) => string>> = {
-  'source drops': ({ nodes }, chance) => {
-    const { name, feed } = chance.oneOf(nodes.slice(0, 2));
-    feed?.drop();
-    return name;
+  'source drops': ({ feeds }, chance) => {
+    const feed = chance.oneOf(feeds);
+    feed.drop();
+    return nameOf(feeds, feed);
+  },
+  'source drops twice': (world, chance) => {
+    const feed = chance.oneOf(world.feeds);
+    const againMs = ms(chance, 300, 1_200);
+    feed.drop();
+    world.later(againMs, () => feed.drop());
+    return `${nameOf(world.feeds, feed)}, again after ${againMs} ms`;
   },
   'outage of a source': (world, chance) => {
-    const { name, feed } = chance.oneOf(world.nodes.slice(0, 2));
+    const feed = chance.oneOf(world.feeds);
     const downMs = ms(chance, 500, 7_000);
-    if (feed === undefined) return name;
     feed.isRefused = true;
     feed.drop();
     world.later(downMs, () => (feed.isRefused = false));
-    return `${name} for ${downMs} ms`;
+    return `${nameOf(world.feeds, feed)} for ${downMs} ms`;
   },
-  'source stalls': ({ nodes }, chance) => {
-    const { name, feed } = chance.oneOf(nodes.slice(0, 2));
-    feed?.stall();
-    return name;
+  'source stalls': ({ feeds }, chance) => {
+    const feed = chance.oneOf(feeds);
+    feed.stall();
+    return nameOf(feeds, feed);
   },
-  'source stops': ({ nodes }, chance) => {
-    const { name, feed } = chance.oneOf(nodes.slice(0, 2));
-    feed?.stop();
-    return name;
+  'source stops': ({ feeds }, chance) => {
+    const feed = chance.oneOf(feeds);
+    feed.stop();
+    return nameOf(feeds, feed);
   },
   restart: (world, chance) => restarted(world, chance, true),
   kill: (world, chance) => restarted(world, chance, false),
@@ -205,23 +278,39 @@ const faults: Readonly<Record<string, (world: World, chance: Chance) => string>>
     upstream?.stall();
     return name;
   },
-  'link of a page is cut': ({ pages }, chance) => {
-    chance.oneOf(pages).link.cut();
-    return '';
+  'link of a page is cut': ({ links }, chance) => {
+    const link = chance.oneOf(links);
+    link.cut();
+    return String(links.indexOf(link));
   },
-  'link of a page stalls': ({ pages }, chance) => {
-    chance.oneOf(pages).link.stall();
-    return '';
+  'link of a page stalls': ({ links }, chance) => {
+    const link = chance.oneOf(links);
+    link.stall();
+    return String(links.indexOf(link));
+  },
+  'page is slow': ({ links }, chance) => {
+    const link = chance.oneOf(links);
+    const slowMs = ms(chance, 200, 2_500);
+    link.slow(slowMs);
+    return `${links.indexOf(link)} for ${slowMs} ms`;
+  },
+  'page joins anew': (world, chance) => {
+    const reader = chance.oneOf([...world.pages, ...world.tabs]);
+    world.joinAnew(reader);
+    return reader.name;
   },
   'page moves': (world, chance) => {
-    const page = chance.oneOf(world.pages);
+    const link = chance.oneOf(world.links);
     const node = chance.oneOf(world.nodes);
-    world.moveTo(page.link, node);
-    if (chance.isTrue(0.8)) page.link.cut();
-    else page.link.stall();
-    return `${world.pages.indexOf(page)} to ${node.name}`;
+    world.moveTo(link, node);
+    if (chance.isTrue(0.8)) link.cut();
+    else link.stall();
+    return `${world.links.indexOf(link)} to ${node.name}`;
   },
 };
+
+const nameOf = (feeds: readonly DirectFeed[], feed: DirectFeed): string =>
+  `${['a', 'b', 'of the direct reader'][feeds.indexOf(feed)]}`;
 
 const restarted = (world: World, chance: Chance, isGraceful: boolean): string => {
   const node = chance.oneOf(world.nodes);
@@ -241,7 +330,9 @@ export const simulate = (seed: number): Run => {
     (world) => {
       world.pass(ms(chance, 100, 2_000));
       for (let left = Math.ceil(chance.between(2, 9)); left > 0; left -= 1) {
-        const name = chance.isTrue(0.3) ? 'page moves' : chance.oneOf(Object.keys(faults));
+        const name = chance.isTrue(0.25)
+          ? chance.oneOf(['page moves', 'page joins anew'])
+          : chance.oneOf(Object.keys(faults));
         const what = faults[name]!(world, chance);
         world.note(`${name} ${what}`);
         world.faults[name] = (world.faults[name] ?? 0) + 1;
@@ -271,12 +362,11 @@ export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, 
   try {
     world = new World(chance);
     scenario(world);
-    const { service, nodes, pages, now } = world;
-    const feeds = nodes.flatMap(({ feed }) => feed ?? []);
-    const violations = pages.flatMap(({ observer }, n) =>
-      observer.check(service.sent, feeds, now).map((what) => `page ${n}: ${what}`),
+    const { service, feeds, now } = world;
+    const violations = world.observers.flatMap(({ name, observer }) =>
+      observer.check(service.sent, feeds, now).map((what) => `${name}: ${what}`),
     );
-    const observers = pages.map(({ observer }) => observer);
+    const observers = world.observers.map(({ observer }) => observer);
     const sum = (count: (observer: Observer) => number) => observers.reduce((total, each) => total + count(each), 0);
     return {
       ...{
@@ -291,9 +381,10 @@ export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, 
       gaps: sum(({ gaps }) => gaps.length),
       windows: sum(({ windows }) => windows.length),
       completeWindows: sum(({ windows }) => windows.filter(({ complete }) => complete).length),
-      timeline: violations.length === 0 ? [] : timelineOf(world, observers),
+      timeline: violations.length === 0 ? [] : timelineOf(world),
     };
   } finally {
+    world?.close();
     [Date.now, Math.random, Error.stackTraceLimit] = [realNow, realRandom, stackTraceLimit];
   }
 };
@@ -312,14 +403,16 @@ const kindsOf = (violations: readonly string[]): Record<string, number> => {
 };
 
 /** The faults, and the events of the pages except frames and watermarks, in order. */
-const timelineOf = ({ timeline }: World, observers: readonly Observer[]): readonly string[] => {
-  const ofPages = observers.flatMap(({ events }, n) =>
+const timelineOf = ({ timeline, observers, service }: World): readonly string[] => {
+  const ofReaders = observers.flatMap(({ name, observer: { events } }) =>
     events.flatMap(({ at, event }) => {
       if (event.type === 'frame' || event.type === 'watermark' || event.type === 'value') return [];
       const times = event.type === 'gap' ? `${event.from - begin}..${event.to - begin}` : event.at - begin;
       const code = 'failure' in event ? `, ${event.failure.code} ${event.failure.endedAt - begin}` : '';
-      return [`${at - begin} page ${n}: ${event.type} (${times}${code})`];
+      return [`${at - begin} ${name}: ${event.type} (${times}${code})`];
     }),
   );
-  return [...timeline, ...ofPages].toSorted((one, other) => Number.parseInt(one) - Number.parseInt(other));
+  const { delayMs, deliveryDelayMs } = service.plan;
+  const inOrder = [...timeline, ...ofReaders].toSorted((one, other) => Number.parseInt(one) - Number.parseInt(other));
+  return [`frames are ${delayMs} ms late, deliveryDelayMs: ${deliveryDelayMs}`, ...inOrder];
 };
