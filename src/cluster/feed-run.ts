@@ -5,10 +5,10 @@ import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
 import type { FeedEvent, LifecycleEvent, Stopped } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { createGap } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import type { Input } from './election/election.js';
+import { OwnerOutage } from './owner-outage.js';
 
 interface FeedRunHandlers {
   readonly input: (input: Input) => void;
@@ -30,8 +30,7 @@ export class FeedRun {
   readonly #events$: Observable<FeedEvent>;
   readonly #allowed$ = new Subject<void>();
   #connection = new Subscription();
-  /** The failure that replaced the last connection, until the next one is open. */
-  #replaced: TradeFeedError | undefined;
+  readonly #outage = new OwnerOutage();
 
   constructor(feed: Feed, settings: TicketSettings, user: AccountUser, handlers: FeedRunHandlers) {
     const asked$ = defer(() => {
@@ -43,7 +42,12 @@ export class FeedRun {
       const isException = entry.type === 'stopped' && entry.failure.code === 'relay-source-failed';
       if (entry.type === 'waiting' || isException) handlers.show(entry);
     };
-    const owner = { user, beforeHandshake: merge(this.#allowed$, asked$), show };
+    const owner = {
+      user,
+      beforeHandshake: merge(this.#allowed$, asked$),
+      show,
+      before: () => this.#outage.begin(Date.now()),
+    };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
     this.#handlers = handlers;
     // Opening a connection reports the failure again.
@@ -65,7 +69,7 @@ export class FeedRun {
   }
 
   close(): void {
-    this.#replaced = undefined;
+    this.#outage.end();
     this.#connection.unsubscribe();
   }
 
@@ -80,14 +84,14 @@ export class FeedRun {
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
     if (connection.closed) return this.#show(each);
+    this.#outage.receive(each);
     this.#emit(each);
-    if (each.type !== 'opened' || this.#replaced === undefined) return;
-    this.#emit(createGap(this.#replaced.endedAt, each.at, this.#replaced));
-    this.#replaced = undefined;
   }
 
   /** Reports to all replicas why the feed ended, unless another client did it: the election decides about that. */
-  #reportStop({ at, failure }: Stopped): void {
+  #reportStop(event: Stopped): void {
+    const { at, failure } = event;
+    this.#outage.receive(event);
     if (failure.code === 'connection-replaced') return;
     this.#emit({ type: 'disconnected', at, failure });
     this.#emit({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
@@ -103,8 +107,10 @@ export class FeedRun {
 
   #fail(error: unknown): void {
     const isReplaced = error instanceof TradeFeedError && error.code === 'connection-replaced';
-    if (isReplaced) this.#replaced = error;
-    else this.failure = error;
+    if (!isReplaced) {
+      this.#outage.end();
+      this.failure = error;
+    }
     this.#handlers.input({ type: 'failed', isReplaced });
   }
 }

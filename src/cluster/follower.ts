@@ -1,8 +1,7 @@
-import type { ClusterEvent, FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
+import type { ClusterEvent, Disconnected, FeedEvent, Gap, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
-import type { Meaning } from '../protocol/failures/meanings.js';
-import { createFailure } from '../protocol/failures/trade-feed-error.js';
-import { gapOfMissed } from '../protocol/feed-state.js';
+import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createGap, type Outage } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import { type Frame, frameAt } from '../protocol/frame.js';
 import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/position.js';
@@ -10,6 +9,13 @@ import type { Ownership } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { FeedMessage, MessageHead } from './messages.js';
 import { type Publisher, shifted } from './publisher.js';
+
+interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
+  /** How many frames of the owner didn't arrive; `undefined` if all did. */
+  readonly missed?: number | undefined;
+  /** With `deliveryDelayMs`, it goes on after its gap, and frames arrive meanwhile. */
+  readonly isRest?: true | undefined;
+}
 
 export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added) => void;
 
@@ -53,6 +59,18 @@ export class Follower implements PositionedFeed {
   #hold: { readonly messages: FeedMessage[]; bytes: number; readonly since: number } | undefined;
   /** When the last message of this generation arrived. */
   #heardAt = 0;
+  /** Whether no connection was complete yet, or has ended, so that nothing is missing before. */
+  #isFirst = true;
+  /** The current outage. Its gap follows once the owner's connection is complete. */
+  #outage: OpenOutage | undefined;
+  /** How the owner's connection settles, as its last message says. */
+  #settling: MessageHead['settling'];
+  /** Whether the last event about the connection says that it's down. */
+  #isDown = false;
+  /** Where the next gap can begin: when the first connection opened, or the last gap ended. */
+  #reportedTo = 0;
+  /** When the current connection opened. */
+  #openedAt = 0;
   // A client that resumes before the gap receives `opened` and the gap, so only the gap moves the position.
   #beforeGap: FeedPosition | undefined;
 
@@ -118,7 +136,8 @@ export class Follower implements PositionedFeed {
     this.#isAway = why;
     // Earlier messages can still arrive, so the time of the stream stays where it is.
     const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
-    this.#emit({ type: 'disconnected', at: this.#lastAt, failure });
+    this.#beginOutage(this.#lastAt, failure);
+    this.#emitDown({ type: 'disconnected', at: this.#lastAt, failure });
   }
 
   /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
@@ -135,6 +154,8 @@ export class Follower implements PositionedFeed {
     // The previous owner keeps the connection until the new one's is open.
     const isOpen = message.kind === 'batch' || message.phase === 'open';
     if (message.kind === 'end' || (!isOpen && (message.kind === 'beat' || newest === undefined))) return;
+    // Its `opened` follows at once, or its gap.
+    if (message.kind === 'beat' && message.sequence === 0 && message.settling !== undefined) return;
     if (newest && message.gen < newest.gen) return;
     if (newest && message.gen > newest.gen) this.#release(now);
     const hold = (this.#hold ??= { messages: [], bytes: 0, since: now });
@@ -160,34 +181,74 @@ export class Follower implements PositionedFeed {
     }
   }
 
-  #begin({ epoch, gen, owner, sequence, frames, at: sentAt }: FeedMessage, now: number): void {
+  #begin(message: FeedMessage, now: number): void {
+    const { epoch, gen, owner, sequence, frames, at: sentAt, settling } = message;
     const isFirst = this.#gen === 0;
     const from = this.#lastAt;
     this.#shift = this.#shiftOf(sentAt, now);
     const at = sentAt + this.#shift;
     if (this.#shift <= 0) this.#lead = { ms: at - now, at: now };
-    this.#beforeGap = this.#positionNow();
+    this.#beforeGap ??= this.#positionNow();
     [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
     [this.#sequence, this.#frames, this.#lastAt] = [sequence, frames, at];
     [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
-    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen });
-    this.#emitOpened(at);
-    if (!isFirst) this.#emitGap(from, at, undefined, clusterMeanings.ownerChanged);
+    if (isFirst) {
+      this.#reportedTo = at;
+      this.#isFirst = settling !== undefined;
+      return this.#emitOpened(at, settling === undefined ? at : timeIn(settling, this.#shift));
+    }
+    const failure = createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: from });
+    this.#outage = { from: this.#outage?.from ?? from, failure };
+    this.#settling = settling;
+    this.#emit({ type: 'owner-changed', at, owner, generation: gen });
+    this.#emitOpened(at, timeIn(settling, this.#shift));
+    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at);
   }
 
   #receiveCurrent(message: FeedMessage, now: number): void {
-    this.#noteTime(message.at, now);
+    // Reports of another owner may have been later.
+    if (this.#isAway) this.#shift = Math.max(this.#shift, this.#lastAt - message.at);
+    // A gap can end before it's published.
+    if (!isEvent(message, 'gap')) this.#noteTime(message.at, now);
     // An owner's messages come back to it.
     if (message.sequence < this.#sequence) return;
-    const missed = message.frames - this.#frames;
-    const hasMissed = message.sequence > this.#sequence;
-    const [away, from] = [this.#isAway, this.#lastAt];
-    const at = message.at + this.#shift;
-    if (away) this.#emitOpened(at);
-    [this.#isAway, this.#wasCutOff, this.#lastAt] = [undefined, false, at];
-    [this.#sequence, this.#frames] = [message.sequence, message.frames];
-    if (away || hasMissed) this.#emitGap(from, at, missed, clusterMeanings[away ?? 'behind']);
+    const hasMissed = this.#isAway !== undefined || message.sequence > this.#sequence;
+    if (hasMissed && isWithoutConnection(message)) return this.away('behind');
+    // An owner that was replaced waits before it opens again. Until then, the time of the stream stands still.
+    if (isQuiet(message) && message.phase !== 'open' && !this.#isDown) {
+      this.#hasEnded ||= message.kind === 'end';
+      return;
+    }
+    const before = this.#lastAt;
+    this.#lastAt = this.#timeOf(message);
+    // The owner's clock was set back.
+    if (this.#lastAt < before) this.#reportedTo = Math.min(this.#reportedTo, this.#lastAt);
+    if (hasMissed) this.#receiveAfterLoss(message, before);
+    [this.#isAway, this.#wasCutOff] = [undefined, false];
+    [this.#sequence, this.#frames, this.#settling] = [message.sequence, message.frames, message.settling];
+    if (hasMissed && message.settling === undefined && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
     this.#emitItems(message);
+    if (message.settling === undefined) this.#isFirst = false;
+  }
+
+  /** An event can be older than a beat before it: a gap that ended when its connection opened. */
+  #timeOf(message: FeedMessage): number {
+    const at = message.at + this.#shift;
+    const isLate = message.kind === 'event' && this.#lastAt - at <= timing.maxSkewMs;
+    return isLate || isEvent(message, 'gap') ? Math.max(at, this.#lastAt) : at;
+  }
+
+  /** Reports that messages before this one didn't arrive. While the connection settles, an outage goes on. */
+  #receiveAfterLoss(message: FeedMessage, from: number): void {
+    const { frames, settling } = message;
+    const known = this.#outage;
+    const failure = createFailure(clusterMeanings[this.#isAway ?? 'behind'], { stage: 'stream', endedAt: from });
+    this.#beforeGap ??= this.#positionNow();
+    this.#outage = { from, failure, ...known, missed: (known?.missed ?? 0) + frames - this.#frames };
+    if (isEvent(message, 'opened') || isEvent(message, 'disconnected')) return;
+    if (settling !== undefined && known === undefined && !this.#isDown)
+      this.#emitDown({ type: 'disconnected', at: from, failure });
+    if (this.#isDown) this.#emitOpened(this.#lastAt, timeIn(settling, this.#shift));
   }
 
   /** Emits what an owner without a connection reports, unless the previous one is still connected. */
@@ -195,9 +256,15 @@ export class Follower implements PositionedFeed {
     const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
     if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return false;
     this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];
-    if (this.#gen !== 0) this.#isAway = 'away';
+    if (this.#gen !== 0) {
+      this.#isAway = 'away';
+      const failure = createFailure(clusterMeanings.away, { stage: 'stream', endedAt: this.#lastAt });
+      this.#beginOutage(this.#lastAt, failure);
+    }
     const later = this.#shiftOf(at, now);
-    this.#shownAt = at + later;
+    if (this.#gen === 0 && this.#shownAt === 0) this.#lead = { ms: at - now, at: now };
+    this.#shownAt = this.#lastAt = at + later;
+    if (event.type === 'disconnected') this.#isDown = true;
     this.#emit(shifted(event, later));
     return true;
   }
@@ -214,11 +281,9 @@ export class Follower implements PositionedFeed {
         this.#sequence += 1;
         // `begin` has emitted the first `opened` of a generation.
         if (message.sequence === 0 && message.event.type === 'opened') return;
-        if (message.event.type === 'opened') this.#emitOpened(message.event.at + this.#shift);
-        else this.#emit(shifted(message.event, this.#shift));
-        return;
+        return this.#emitEvent(shifted(message.event, this.#shift));
       case 'beat':
-        return this.#emit({ type: 'watermark', at: message.at + this.#shift });
+        return this.#emit({ type: 'watermark', at: this.#lastAt });
       case 'end':
         this.#hasEnded = true;
         return;
@@ -226,20 +291,72 @@ export class Follower implements PositionedFeed {
     }
   }
 
+  #emitEvent(event: LifecycleEvent): void {
+    if (event.type === 'disconnected') return this.#emitEnd(event);
+    if (event.type === 'gap') return this.#emitGap(event);
+    if (event.type !== 'opened') return this.#emit(event);
+    // One that was replaced opens again without `disconnected`.
+    this.#isFirst &&= this.#isDown;
+    this.#emitOpened(Math.max(event.at, this.#lastAt), event.completeFrom);
+  }
+
+  #emitEnd(event: Disconnected): void {
+    const { at, failure } = event;
+    if (failure.stage === 'stream') {
+      this.#isFirst = false;
+      this.#beginOutage(Math.min(failure.endedAt, at), failure);
+    }
+    this.#emitDown(event);
+  }
+
+  #emitDown(event: Disconnected): void {
+    this.#isDown = true;
+    this.#emit(event);
+  }
+
+  /** The owner's gap says from when its connection is complete. Where it begins differs for each replica. */
+  #emitGap(event: Gap): void {
+    const outage = this.#outage;
+    if (outage === undefined && this.#isFirst) return;
+    const isReported = event.to <= this.#reportedTo && outage?.missed === undefined;
+    if (isReported && (outage === undefined || outage.isRest === true)) this.#outage = undefined;
+    else if (outage === undefined) this.#emitGapFrom(event);
+    else this.#endOutage(event.to);
+  }
+
+  #endOutage(to: number): void {
+    const outage = this.#outage;
+    if (outage === undefined) return;
+    const { failure } = outage;
+    this.#outage = typeof this.#settling === 'number' ? { from: to, failure, isRest: true } : undefined;
+    this.#beforeGap = undefined;
+    this.#emitGapFrom({ ...outage, to });
+  }
+
+  #beginOutage(from: number, failure: TradeFeedError): void {
+    this.#outage = { from, failure, ...this.#outage, isRest: undefined };
+  }
+
+  #emitGapFrom({ from, to, failure, missed }: OpenOutage & Pick<Gap, 'to'>): void {
+    const gap = createGap(Math.max(from, this.#reportedTo), Math.max(to, this.#openedAt), failure);
+    this.#reportedTo = gap.to;
+    this.#emit(missed === undefined ? gap : { ...gap, missed });
+  }
+
   #emitFrame(frame: Frame): void {
+    const outage = this.#outage;
+    if (outage !== undefined && (outage.isRest !== true || outage.missed !== undefined)) this.#endOutage(this.#lastAt);
     this.#sequence += 1;
     this.#frames += 1;
     this.#emit(frame);
   }
 
-  #emitOpened(at: number): void {
+  #emitOpened(at: number, completeFrom: number | undefined): void {
     this.#connection += 1;
-    this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#connection });
-  }
-
-  #emitGap(from: number, to: number, missed: number | undefined, meaning: Meaning): void {
-    this.#beforeGap = undefined;
-    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning));
+    this.#isDown = false;
+    this.#openedAt = at;
+    const known = completeFrom !== undefined && { completeFrom };
+    this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#connection, ...known });
   }
 
   /** Adapts to a message of this generation. */
@@ -252,9 +369,22 @@ export class Follower implements PositionedFeed {
 
   /** Returns what to add to a new owner's times, so that they're neither far ahead nor go back. */
   #shiftOf(at: number, now: number): number {
-    if (this.#gen === 0) return 0;
+    if (this.#gen === 0 && this.#shownAt === 0) return 0;
     const aheadMs = at - (this.#lead.ms + now);
     const isFarAhead = aheadMs > timing.maxSkewMs && !this.#wasCutOff;
     return Math.max(isFarAhead ? -aheadMs : 0, this.#lastAt - at, this.#shownAt - at);
   }
 }
+
+const isEvent = (message: FeedMessage, type: LifecycleEvent['type']): boolean =>
+  message.kind === 'event' && message.event.type === type;
+
+const isQuiet = ({ kind }: FeedMessage): boolean => kind === 'beat' || kind === 'end';
+
+/** Whether it's from an owner that is disconnected, as far as its messages say. */
+const isWithoutConnection = ({ kind, phase }: FeedMessage): boolean =>
+  phase !== 'open' && (kind === 'beat' || kind === 'event');
+
+/** Returns from when the owner's connection is complete, if that is known, in the times of the stream. */
+const timeIn = (settling: MessageHead['settling'], shift: number): number | undefined =>
+  typeof settling === 'number' ? settling + shift : undefined;

@@ -16,6 +16,11 @@ export interface MessageHead extends Report {
   readonly frames: number;
   /** In epoch ms by the owner's clock. No frame after a beat is earlier. */
   readonly at: number;
+  /**
+   * While the owner's connection isn't known to be complete after this message: from when it will be, in epoch ms, or
+   * `auto` if that depends on its first frame. A `gap` says when it is. `undefined` if it's complete.
+   */
+  readonly settling: 'auto' | number | undefined;
 }
 
 export interface BatchMessage extends MessageHead {
@@ -36,13 +41,16 @@ export type FeedMessage = BatchMessage | PlainMessage;
 
 // The layout of a message, in big-endian: version, kind, phase and length of the owner's id (1 byte each), number of
 // frames (Uint32), then epoch, generation, revision, sequence, frames and time (Float64, since they can exceed 2^32),
-// the owner's id, and the body.
+// the owner's id, and the body. While the connection settles, the phase has its highest bit set, and the id follows
+// after the time from which the connection is complete (Float64): NaN if that isn't known.
 //
 // A batch's body holds for each frame: its kind (1 byte), when it was received, in ms after the message's time (Int32),
 // its length (Uint32), and its bytes. A part holds one frame, and after the length of the whole frame the offset of
 // this part (Uint32).
 const version = 1;
 const headBytes = 8 + 6 * 8;
+const settlingBit = 0x80;
+const settlingBytes = 8;
 export const frameHeadBytes = 9;
 const partHeadBytes = frameHeadBytes + 4;
 
@@ -52,20 +60,22 @@ type Kind = (typeof kinds)[number];
 
 const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
-export const headBytesOf = ({ owner }: MessageHead): number => headBytes + Buffer.byteLength(owner);
+export const headBytesOf = ({ owner, settling }: MessageHead): number =>
+  headBytes + (settling === undefined ? 0 : settlingBytes) + Buffer.byteLength(owner);
 
 export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
 
 /** Returns where the body begins. */
 export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: number): number => {
-  const { epoch, gen, owner, phase, revision, sequence, frames, at } = head;
+  const { epoch, gen, owner, phase, revision, sequence, frames, at, settling } = head;
   bytes[0] = version;
   bytes[1] = 1 + kinds.indexOf(kind);
-  bytes[2] = phases.indexOf(phase);
+  bytes[2] = phases.indexOf(phase) | (settling === undefined ? 0 : settlingBit);
   bytes[3] = Buffer.byteLength(owner);
   writeCount(bytes, count);
   let offset = 8;
   for (const number of [epoch, gen, revision, sequence, frames, at]) offset = bytes.writeDoubleBE(number, offset);
+  if (settling !== undefined) offset = bytes.writeDoubleBE(settling === 'auto' ? NaN : settling, offset);
   return offset + bytes.write(owner, offset);
 };
 
@@ -185,19 +195,24 @@ export class Decoder {
 const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
   one.gen === other.gen && one.owner === other.owner && one.sequence === other.sequence;
 
-const bodyAt = (bytes: Buffer): number => headBytes + bytes.readUInt8(3);
+const ownerAt = (bytes: Buffer): number => headBytes + (bytes.readUInt8(2) & settlingBit ? settlingBytes : 0);
+
+const bodyAt = (bytes: Buffer): number => ownerAt(bytes) + bytes.readUInt8(3);
 
 const readHead = (bytes: Buffer): MessageHead | undefined => {
   if (bytes.byteLength < headBytes || bytes[0] !== version) return undefined;
-  const phase = phases[bytes.readUInt8(2)];
+  const phase = phases[bytes.readUInt8(2) & ~settlingBit];
   if (bytes.byteLength < bodyAt(bytes) || phase === undefined) return undefined;
   const [epoch, gen, revision] = [bytes.readDoubleBE(8), bytes.readDoubleBE(16), bytes.readDoubleBE(24)];
   const [sequence, frames, at] = [bytes.readDoubleBE(32), bytes.readDoubleBE(40), bytes.readDoubleBE(48)];
   const areCounts = isCount(epoch) && isCount(gen) && isCount(revision) && isCount(sequence) && isCount(frames);
   if (!areCounts || !Number.isFinite(at)) return undefined;
-  const owner = bytes.toString('utf8', headBytes, bodyAt(bytes));
-  return { epoch, gen, owner, phase, revision, sequence, frames, at };
+  const owner = bytes.toString('utf8', ownerAt(bytes), bodyAt(bytes));
+  const settling = ownerAt(bytes) === headBytes ? undefined : readSettling(bytes.readDoubleBE(headBytes));
+  return { epoch, gen, owner, phase, revision, sequence, frames, at, settling };
 };
+
+const readSettling = (time: number): MessageHead['settling'] => (Number.isFinite(time) ? time : 'auto');
 
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 

@@ -10,8 +10,14 @@ import { encode, encodeParts, frameHeadBytes, headBytesOf, writeCount, writeFram
 
 /** Numbers an owner's frames and events, and creates the messages for its followers. */
 export class Publisher {
-  /** The place of the next frame or event. One object with plain fields, because they're read for each frame. */
-  readonly place = { epoch: 0, gen: 0, owner: '', phase: 'opening' as KeyPhase, revision: 0, sequence: 0, frames: 0 };
+  /**
+   * The place of the next frame or event, and whether the connection settles, by this owner's clock. One object with
+   * plain fields, because they're read for each frame.
+   */
+  readonly place = {
+    ...{ epoch: 0, gen: 0, owner: '', phase: 'opening' as KeyPhase, revision: 0, sequence: 0, frames: 0 },
+    settling: 'auto' as MessageHead['settling'],
+  };
   /** Added to this owner's times, so the stream's times continue although its clock differs. */
   #shiftMs = 0;
   #hasOpened = false;
@@ -23,6 +29,7 @@ export class Publisher {
     const isNew = gen !== this.place.gen;
     // An open connection continues in the new generation.
     if (isNew) [this.#hasOpened, this.#trouble] = [this.#hasOpened && phase === 'open', []];
+    if (!this.#hasOpened) this.place.settling = 'auto';
     Object.assign(this.place, { epoch, gen, owner, phase, revision }, isNew && { sequence: 0, frames: 0 });
   }
 
@@ -37,8 +44,9 @@ export class Publisher {
   /** Returns the head of a message that begins with the next frame. @param clock - its time, without the shift */
   head(clock: number): MessageHead {
     // Spreading takes longer than the rest of the work for a message.
-    const { epoch, gen, owner, phase, revision, sequence, frames } = this.place;
-    return { epoch, gen, owner, phase, revision, sequence, frames, at: clock + this.#shiftMs };
+    const { epoch, gen, owner, phase, revision, sequence, frames, settling: until } = this.place;
+    const settling = typeof until === 'number' ? until + this.#shiftMs : until;
+    return { epoch, gen, owner, phase, revision, sequence, frames, at: clock + this.#shiftMs, settling };
   }
 
   timeOf({ receivedAt }: Frame): number {
@@ -63,6 +71,7 @@ export class Publisher {
   event(event: LifecycleEvent): PlainMessage | undefined {
     if (event.type === 'opened') [this.#hasOpened, this.#trouble] = [true, []];
     if (event.type === 'disconnected') this.#trouble = [event];
+    this.place.settling = settlingAfter(this.place.settling, event);
     if (event.type === 'reconnecting') this.#trouble = [...this.#trouble.slice(0, 1), event];
     if (!this.#hasOpened) return this.#trouble.includes(event) ? this.#message('report', event) : undefined;
     const message = this.#message('event', event);
@@ -89,9 +98,18 @@ export class Publisher {
   }
 }
 
+const settlingAfter = (settling: MessageHead['settling'], event: LifecycleEvent): MessageHead['settling'] => {
+  if (event.type === 'disconnected') return 'auto';
+  if (event.type === 'opened') return event.completeFrom ?? 'auto';
+  // With `deliveryDelayMs`, another gap follows one that ends earlier.
+  return event.type === 'gap' && (settling === 'auto' || event.to >= (settling ?? 0)) ? undefined : settling;
+};
+
 export const shifted = (event: LifecycleEvent, ms: number): LifecycleEvent => {
   if (ms === 0) return event;
   const later = event.type === 'gap' ? { from: event.from + ms, to: event.to + ms } : { at: event.at + ms };
+  if (event.type === 'opened' && event.completeFrom !== undefined)
+    return { ...event, ...later, completeFrom: event.completeFrom + ms };
   if (!('failure' in event)) return { ...event, ...later };
   return { ...event, ...later, failure: copyFailure(event.failure, { endedAt: event.failure.endedAt + ms }) };
 };

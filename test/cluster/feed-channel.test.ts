@@ -9,6 +9,8 @@ import { FeedChannel } from '../../src/cluster/feed-channel.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import { PayloadKind } from '../../src/frames/received-frame.js';
 import { type ClusterEvent, type FeedEvent, Frame } from '../../src/index.js';
+import { clusterMeanings } from '../../src/protocol/failures/classify.js';
+import { gapOfMissed } from '../../src/protocol/feed-state.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 import { receivedIn } from '../support/received-in.js';
@@ -58,7 +60,10 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
     own: (gen: number, phase: Report['phase'] = 'open', isServing = true) =>
       channel.report({ gen, owner: id, phase, revision: 1 }, 1, isServing),
     beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }, 1),
-    opened: () => channel.event({ type: 'opened', at: 1, feed: 'market', connection: 1 }),
+    opened: () => {
+      channel.event({ type: 'opened', at: 1, feed: 'market', connection: 1 });
+      channel.event(gapOfMissed({ from: 1, to: 1, frames: undefined }, clusterMeanings.ownerChanged));
+    },
     push: (...payloads: readonly string[]) => {
       for (const text of payloads) channel.frame(new Frame('market', Buffer.from(text), false, 1, 1));
     },

@@ -9,8 +9,15 @@ import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { debug } from '../../src/feed/diagnostics.js';
-import { type FeedEventMessage, type FeedOrigin, type PublishedEvent, tradeFeedEvents$ } from '../../src/index.js';
+import {
+  type FeedEventMessage,
+  type Gap,
+  type FeedOrigin,
+  type PublishedEvent,
+  tradeFeedEvents$,
+} from '../../src/index.js';
 import { eventRecords } from '../../src/protocol/event-record.js';
+import type { Plan } from '../../src/testing/service-options.js';
 import { waitFor } from '../support/wait-for.js';
 import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
 
@@ -64,6 +71,19 @@ const codesOf = ({ events }: TestReplica): readonly string[] =>
 
 const numbers = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => String(from + n));
+
+/** What is where numbers are missing between two frames: `nothing`, or a gap. */
+const breaksOf = ({ events }: TestReplica): readonly string[] => {
+  let last: number | undefined;
+  let since = 'nothing';
+  return events.flatMap((event) => {
+    if (event.type === 'gap') since = 'gap';
+    if (event.type !== 'frame') return [];
+    const [number, before, between] = [Number(event.text()), last, since];
+    [last, since] = [number, 'nothing'];
+    return before === undefined || number === before + 1 ? [] : [between];
+  });
+};
 
 const received = (replica: TestReplica, text: string): Promise<unknown> =>
   waitFor(() => replica.texts().includes(text), {
@@ -176,6 +196,45 @@ describe('replicas of an account', () => {
         expect(codesOf(replica)).toEqual(['owner-changed']);
       }
     } finally {
+      clearInterval(timer);
+    }
+  });
+
+  it.each<[Plan, 'hand-over' | 'kill', number, number]>([
+    ['free', 'hand-over', 500, 1_500],
+    ['free', 'kill', 500, 10_000],
+    ['developer', 'hand-over', 0, 200],
+    ['developer', 'kill', 0, 10_000],
+  ])('report one gap on the plan %s after a %s, with all missing frames in it', async (plan, how, atLeast, atMost) => {
+    await using test = await startTestCluster();
+    test.account.setPlan(plan);
+    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
+    const first = await test.owner(...replicas);
+    const others = replicas.filter((replica) => replica !== first);
+    const accepted: number[] = [];
+    const opening = test.service.events$.subscribe(({ type, at }) => {
+      if (type === 'handshake-accepted') accepted.push(at);
+    });
+    let pushed = 0;
+    const timer = setInterval(() => test.push(String((pushed += 1))), 20);
+    try {
+      for (const replica of replicas) await waitFor(() => replica.texts().length > 10);
+      if (how === 'kill') first.kill();
+      else await first.cluster.handOver();
+      for (const replica of others) {
+        const gap = await waitFor(() => replica.events.find(({ type }) => type === 'gap'));
+        const from = replica.texts().length;
+        await waitFor(() => replica.texts().length > from + 10);
+        expect(gap).toMatchObject({ type: 'gap', failure: { code: 'owner-changed' } });
+        const { from: begin, to } = gap as Gap;
+        // A busy process reads the end of the connection late.
+        expect(to - Math.min(begin, accepted.at(-1)!)).toBeGreaterThanOrEqual(atLeast);
+        expect(to - begin).toBeLessThanOrEqual(atMost);
+        expect(replica.events.filter(({ type }) => type === 'gap')).toHaveLength(1);
+        expect(breaksOf(replica)).toEqual(how === 'hand-over' && plan === 'developer' ? [] : ['gap']);
+      }
+    } finally {
+      opening.unsubscribe();
       clearInterval(timer);
     }
   });
@@ -422,6 +481,7 @@ describe('the log and the channels of a replica', () => {
     for (const replica of [a, b]) await has(replica, 'gap');
     await a.cluster.handOver();
     for (const replica of [a, b]) await has(replica, 'owner-changed');
+    for (const replica of [a, b]) await has(replica, 'gap', 2);
     await test.owner(a, b);
     test.service.dropConnections();
     for (const replica of [a, b]) await has(replica, 'gap', 3);

@@ -9,6 +9,8 @@ import {
   type LifecycleEvent,
   type OwnerChanged,
 } from '../../src/index.js';
+import { clusterMeanings } from '../../src/protocol/failures/classify.js';
+import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { frameAt } from '../../src/protocol/frame.js';
 
 /** A message that arrives, or something else that happens, at a monotonic time. */
@@ -39,6 +41,7 @@ const word = (event: FeedEvent | OwnerChanged): string => {
 
 const head = (gen: number, sequence: number, fields: Partial<MessageHead> = {}): MessageHead => ({
   ...{ epoch: 1, gen, owner: `r${gen}`, phase: 'open', revision: 1, sequence, frames: sequence, at: 1_000 + sequence },
+  settling: undefined,
   ...fields,
 });
 const framesOf = (...frames: readonly Frame[]) => ({
@@ -61,31 +64,40 @@ const eventOf = (gen: number, sequence: number, event: LifecycleEvent, fields: P
 });
 
 const lost = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
+const handedOver = createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: 2 });
 const refused = createTradeFeedError({ stage: 'ticket', status: 403 });
+const opened = { type: 'opened', at: 1, feed: 'market', connection: 1 } as const;
+const gap = { type: 'gap', from: 2, to: 3, durationMs: 1, failure: lost } as const;
 const events: Readonly<Record<string, LifecycleEvent>> = {
-  OPENED: { type: 'opened', at: 1, feed: 'market', connection: 1 },
+  OPENED: opened,
   LOST: { type: 'disconnected', at: 2, failure: lost },
-  GAP: { type: 'gap', from: 2, to: 3, durationMs: 1, failure: lost },
+  GAP: gap,
+  CHANGED: { ...gap, failure: handedOver },
 };
 
 /**
  * Reads steps such as `10: 2.1 c d`: at 10 ms a message of generation 2 arrives, before which it has 1 item, with the
- * frames c and d. `1.4/2` has 4 items of which 2 are frames, `2.1@x` is of the owner x, `2.0?` of one that is opening.
+ * frames c and d. `1.4/2` has 4 items of which 2 are frames, `2.1@x` is of the owner x, `2.0?` of one that is opening,
+ * `2.0~` of one whose connection settles, and `2.0~900` of one that is complete from 900 on.
  */
 const stepsOf = (script: string): readonly Step[] =>
   script
     .split(', ')
     .filter(Boolean)
     .map((step): Step => {
-      const [, now = '', gen, sequence, frames = sequence, owner = `r${gen}`, opening, what = ''] =
-        /^(\d+): (?:(\d+)\.(\d+)(?:\/(\d+))?(?:@(\w+))?(\?)? )?(.*)$/.exec(step) ?? [];
+      const [, now = '', gen, sequence, frames = sequence, owner = `r${gen}`, opening, settles, what = ''] =
+        /^(\d+): (?:(\d+)\.(\d+)(?:\/(\d+))?(?:@(\w+))?(\?)?(~\d*)? )?(.*)$/.exec(step) ?? [];
       if (gen === undefined) return [Number(now), what as 'tick'];
-      const fields = { frames: Number(frames), owner, phase: opening ? ('opening' as const) : ('open' as const) };
+      const phase = opening ? ('opening' as const) : ('open' as const);
+      const settling = settles === '~' ? ('auto' as const) : settles && Number(settles.slice(1));
+      const fields = { frames: Number(frames), owner, phase, ...(settling && { settling }) };
       return [Number(now), messageOf(what, Number(gen), Number(sequence), fields)];
     });
 
 const messageOf = (what: string, gen: number, sequence: number, fields: Partial<MessageHead>): FeedMessage => {
   const event = events[what];
+  const to = head(gen, sequence).at;
+  if (event?.type === 'gap') return eventOf(gen, sequence, { ...event, from: to - 1, to }, fields);
   if (event) return eventOf(gen, sequence, event, fields);
   if (what === 'BEAT' || what === 'END')
     return { ...head(gen, sequence, fields), kind: what === 'BEAT' ? 'beat' : 'end' };
@@ -201,6 +213,114 @@ describe('a follower', () => {
     ],
   ])('%s', (_, script, words) => {
     expect(follow(script).events.map(word).join(', ')).toBe(words);
+  });
+
+  it.each([
+    [
+      'waits with the gap of a new owner until the connection is complete',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.0/0~ OPENED, 260: 2.1/0~ BEAT, 510: 2.1/0 CHANGED, 520: 2.2/0 b',
+      `opened 1, a/1, owner r2 2, opened 2, watermark, gap owner-changed ?, b/2`,
+    ],
+    [
+      'begins a generation with its opened, not with the beat before it',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.0~ BEAT, 10: 2.0/0~900 OPENED',
+      'opened 1, a/1, owner r2 2, opened 2',
+    ],
+    [
+      'reports one gap if it missed the opened of a new owner',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.1/0 CHANGED, 20: 2.2/0 b',
+      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed ?, b/2',
+    ],
+    [
+      'reports one gap if it missed that of a new owner, with the number of frames',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.0/0~ OPENED, 20: 2.3/1 b',
+      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed 1, b/2',
+    ],
+    [
+      'reports one gap over two new owners, if the first one was not complete',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.0/0~ OPENED, 20: 2.1/0~ END, 30: 3.0/0~ OPENED, 530: 3.1/0 CHANGED',
+      'opened 1, a/1, owner r2 2, opened 2, owner r3 3, opened 3, gap owner-changed ?',
+    ],
+    [
+      'reports one gap if a new owner loses its connection before it is complete',
+      '0: 1.0 a, 0: 1.1 END, 1: 2.0/0~ OPENED, 2: 2.1/0?~ LOST, 3: 2.2/0~ OPENED, 4: 2.3/0 CHANGED, 5: 2.4/0 b',
+      'opened 1, a/1, owner r2 2, opened 2, disconnected, opened 3, gap owner-changed ?, b/3',
+    ],
+    [
+      'reports one gap if a new owner was replaced before it is complete',
+      '0: 1.0 a, 0: 1.1 END, 1: 2.0/0~ OPENED, 3: 2.1/0~ OPENED, 4: 2.2/0 GAP, 5: 2.3/0 b',
+      'opened 1, a/1, owner r2 2, opened 2, opened 3, gap owner-changed ?, b/3',
+    ],
+    [
+      'drops the gap of its first owner, and none after that',
+      '0: 1.0/0~ OPENED, 1: 1.1/0 CHANGED, 2: 1.2/0 a, 3: 1.3/1?~ LOST, 4: 1.4/1~ OPENED, 5: 1.5/1 GAP, 6: 1.6/1 b',
+      'opened 1, a/1, disconnected, opened 2, gap connection-lost ?, b/2',
+    ],
+    [
+      'drops the gap of an outage that had begun before it joined',
+      '0: 1.7/3~ BEAT, 1: 1.7/3 GAP, 2: 1.8/3 a',
+      'opened 1, watermark, a/1',
+    ],
+    [
+      'keeps the outage of a first owner that loses its connection before it is complete',
+      '0: 1.0/0~ OPENED, 1: 1.1/0?~ LOST, 2: 1.2/0~ OPENED, 3: 1.3/0 CHANGED, 4: 1.4/0 a',
+      'opened 1, disconnected, opened 2, gap connection-lost ?, a/2',
+    ],
+    [
+      'is not complete when it returns, while the connection settles',
+      '0: 1.0 a, 1: away, 2: 1.4/2~ BEAT, 3: 1.4/2 GAP, 4: 1.5/2 c',
+      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-away 1, c/2',
+    ],
+    [
+      'is not complete when it has missed the end of a connection, and the next one settles',
+      '0: 1.0 a, 1: 1.3/1~ BEAT, 2: 1.3/1 GAP, 3: 1.4/1 b',
+      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-behind 0, b/2',
+    ],
+    [
+      'stays away while the owner has no connection',
+      '0: 1.0 a, 1: 1.2/1? BEAT, 2: 1.2/1? BEAT, 3: 1.2/1~ OPENED, 4: 1.3/1 GAP, 5: 1.4/1 b',
+      'opened 1, a/1, disconnected, opened 2, gap cluster-behind 0, b/2',
+    ],
+    [
+      'lets no time pass while an owner that was replaced has no connection',
+      '0: 1.0 a, 250: 1.1? BEAT, 300: 1.1~ OPENED, 301: 1.2/1 GAP',
+      'opened 1, a/1, opened 2, gap connection-lost ?',
+    ],
+    [
+      'reports both gaps of a fixed delay, and frames between',
+      '0: 1.0 a, 0: 1.1 END, 1: 2.0/0~900 OPENED, 2: 2.1/0~900 CHANGED, 3: 2.2/0~900 b, 4: 2.3/1 CHANGED',
+      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed ?, b/2, gap owner-changed ?',
+    ],
+    [
+      'reports the rest of a fixed delay if another owner follows before its end',
+      '0: 1.0 a, 0: 1.1 END, 1: 2.0/0~900 OPENED, 2: 2.1/0~900 CHANGED, 3: 2.2/0~900 b, 4: 2.3/1~900 END, 5: 3.0/0 c',
+      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed ?, b/2, owner r3 3, opened 3, gap owner-changed ?, c/3',
+    ],
+  ])('%s', (_, script, words) => {
+    expect(follow(script).events.map(word).join(', ')).toBe(words);
+  });
+
+  it.each<[string, string, readonly (number | undefined)[]]>([
+    ['when it joins an owner that is complete', '0: 1.5 a', [1_005]],
+    ['not yet while the connection of its owner settles', '0: 1.5~ BEAT', [undefined]],
+    ['from a fixed time on, also with the first frame', '0: 1.1/0~5000 a', [5_000]],
+    ['in its own times', '0: 1.0 a, 0: 1.1 END, 500: 2.0~5000 a', [1_000, 5_001]],
+  ])('says from when a connection is complete: %s', (_, script, expected) => {
+    const { events } = follow(script);
+    expect(events.flatMap((event) => (event.type === 'opened' ? [event.completeFrom] : []))).toEqual(expected);
+  });
+
+  it('has times that never go back, also after a gap that ended before', () => {
+    const { events } = follow(
+      '0: 1.0 a, 0: 1.1 END',
+      [600, eventOf(2, 0, { ...opened, at: 1_000 }, { at: 1_000, settling: 'auto' })],
+      [650, beat(2, 1, { at: 1_050, settling: 'auto', frames: 0 })],
+      [660, eventOf(2, 1, { ...gap, to: 1_000 }, { at: 1_000, frames: 0 })],
+      [661, beat(2, 2, { at: 1_061, frames: 0 })],
+    );
+    expect(events.slice(2).map((event) => (event.type === 'gap' ? event.to : 'at' in event && event.at))).toEqual([
+      1_001, 1_001, 1_051, 1_001, 1_062,
+    ]);
   });
 
   it('has a gap from the last message to the next one', () => {

@@ -22,6 +22,7 @@ const heads: fc.Arbitrary<MessageHead> = fc.record({
   sequence: counts,
   frames: counts,
   at: fc.integer({ min: 2 ** 31, max: 8.64e15 - 2 ** 31 }),
+  settling: fc.constantFrom<MessageHead['settling']>(undefined, 'auto', 1_766_000_000_000),
 });
 const payloads = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 /** The frames of a message: the first one was received at its time. */
@@ -88,7 +89,17 @@ const bytesOf = (head: MessageHead, frames: readonly Frame[]): Buffer => {
   return sent[0]!;
 };
 
-const head0: MessageHead = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 };
+const head0: MessageHead = {
+  epoch: 1,
+  gen: 1,
+  owner: 'a',
+  phase: 'open',
+  revision: 1,
+  sequence: 7,
+  frames: 7,
+  at: 1,
+  settling: undefined,
+};
 const ofSize = (bytes: number): Frame => new Frame('market', Buffer.alloc(bytes, 'x'), false, 1, 0);
 
 describe('the messages of an owner', () => {

@@ -1,6 +1,6 @@
 import { mutantsIn } from '../../support/simulation.mjs';
 
-// Rules that are broken on purpose, each as a patch of a file in src/cluster/. The simulation finds violations of each. `seed`: a run that
+// Rules that are broken on purpose, each as a patch of a file, by its path from src/cluster/. The simulation finds violations of each. `seed`: a run that
 // does. `faults`: what is rare is found only in a run with these faults, without a foreign client.
 const patches = `
 # no credit for a displaced owner that was opening
@@ -8,20 +8,20 @@ election/following.ts, seed 15
 -displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : []
 +[]
 # no credit for a handshake without an answer
-election/owning.ts, seed 118
+election/owning.ts, seed 59
 -if (isUnanswered) addCredit(draft, state);
 # no credit for a handshake of an owner that leaves
-election/owning.ts, seed 139
+election/owning.ts, seed 208
 -if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
 # no credit for an owner whose claim the store has lost
-election/owning.ts, seed 11346, faults: engine fails over, suspend
+election/owning.ts, seed 2210, faults: engine fails over, suspend
 -addCredit(draft, state, gen);
 # a credit is voided although the handshake was sent
-election/owning.ts, seed 15
+election/owning.ts, seed 12
 -if (!isOpen && !state.isSent) draft.effects.push
 +draft.effects.push
 # no compare-and-set before opening again
-election/owning.ts, seed 6384, faults: late handshakes, suspend, black hole
+election/owning.ts, seed 2635, faults: late handshakes, suspend, black hole
 -draft.write('evicted', keyOf(draft, state, isExplained ? { credits } : stopped), state.revision);
 +if (!isExplained) return draft.write('evicted', keyOf(draft, state, stopped), state.revision);
 +state.name = 'opening';
@@ -29,7 +29,7 @@ election/owning.ts, seed 6384, faults: late handshakes, suspend, black hole
 +state.lease = { phase: 'opening', at: now, wall: clock.wall };
 +draft.effects.push({ type: 'open' });
 # every 4001 is by another client
-election/owning.ts, seed 5
+election/owning.ts, seed 6
 -state.name = 'evicted';
 +draft.effects.push({ type: 'stop-notice' });
 +return draft.fail(true);
@@ -38,21 +38,21 @@ election/owning.ts, seed 4
 -const isExplained = credit !== undefined && remaining(state.evictions, now).length <= timing.maxEvictions;
 +const isExplained = true;
 # an owner without a lease explains an eviction
-election/owning.ts, seed 164
+election/owning.ts, seed 296
 -if (now - state.lease.at >= leaseMs) return abandon(draft, state);
 # a store that has lost data explains an eviction
-election/owning.ts, seed 94
+election/owning.ts, seed 105
 -if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
 # a generation number that was used again is not noticed
-election/draft.ts, seed 94
+election/draft.ts, seed 418
 -((known.gen === gen && isOther(known)) || isOther(followed))
 +false
 # a replica follows an owner whose frames it drops
-election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
+election/draft.ts, seed 56311, faults: late handshakes, pause, link refused, engine fails over, store rolled back
 -|| isOther(followed))
 +)
 # an owner does not claim again when it learns of a later generation
-election/owning.ts, seed 2100
+election/owning.ts, seed 876
 -if (!isNewest) suspectLater(state, gen);
 # a stop does not end the other replicas
 election/following.ts, seed 4
@@ -65,19 +65,56 @@ follower.ts, seed 98
 +else {
 # followers do not report missed frames
 follower.ts, seed 9
--const hasMissed = message.sequence > this.#sequence;
-+const hasMissed = false;
+-const hasMissed = this.#isAway !== undefined || message.sequence > this.#sequence;
++const hasMissed = this.#isAway !== undefined;
 # followers count events as missed frames
 follower.ts, seed 11
--const missed = message.frames - this.#frames;
-+const missed = message.sequence - this.#sequence;
+-(known?.missed ?? 0) + frames - this.#frames
++(known?.missed ?? 0) + message.sequence - this.#sequence
 # an owner publishes no gap after an outage of the service
-publisher.ts, seed 8
+publisher.ts, seed 12
 -if (!this.#hasOpened) return
 +if (event.type === 'gap') return undefined;
 +if (!this.#hasOpened) return
+# a connection is complete at once on the Free plan
+../protocol/feed-state.ts, seed 27
+-until: completeFrom ?? at + freeDelayMs,
++until: completeFrom ?? at,
+# the gap of a hand-over ends when the connection opens
+follower.ts, seed 2
+-    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at);
++    this.#endOutage(at);
+# a connection that an owner opens settles for no other replica
+publisher.ts, seed 2
+-  if (event.type === 'opened') return event.completeFrom ?? 'auto';
++  if (event.type === 'opened') return undefined;
+# a gap of missed messages ends while the connection settles
+follower.ts, seed 260
+-    if (hasMissed && message.settling === undefined && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
++    if (hasMissed && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
+# the gap of a first owner is dropped, and an outage with it
+follower.ts, seed 12
+-      this.#isFirst = false;
+-      this.#beginOutage(Math.min(failure.endedAt, at), failure);
++
+# a new owner forgets an outage that the previous one did not end
+follower.ts, seed 12
+-    this.#outage = { from: this.#outage?.from ?? from, failure };
++    this.#outage = { from, failure };
+# the gap of an owner is reported beside that of the outage
+follower.ts, seed 1
+-    else if (outage === undefined) this.#emitGapFrom(event);
+-    else this.#endOutage(event.to);
++    else {
++      this.#endOutage(event.to);
++      this.#emitGapFrom(event);
++    }
+# time passes while an owner that was replaced has no connection
+follower.ts, seed 27
+-    if (isQuiet(message) && message.phase !== 'open' && !this.#isDown) {
++    if (false) {
 # no wait for the lease of an owner that does not answer
-election/following.ts, seed 214
+election/following.ts, seed 482
 -Math.max(known.revisionAt + settings.leaseMs
 +Math.max(known.revisionAt
 # no check of the lease before a handshake
@@ -85,14 +122,14 @@ election/owning.ts, seed 2826
 -return lease.phase === 'opening' && passedMs < leaseMs - marginMs && jumpMs <= marginMs;
 +return lease.phase === 'opening';
 # claims without a wait after the owner has no responder
-election/following.ts, seed 11303
+election/following.ts, seed 1199
 -if (state.unanswered < 2 ||
 +if (state.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
 election/owning.ts, seed 64, faults: key damaged, kill, pause, hand-over
 -if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
-election/following.ts, seed 2709
+election/following.ts, seed 36996
 -nextRead: undefined, isUnreadable: false }
 +nextRead: undefined }
 # followers do not correct the time of a new owner

@@ -1,4 +1,5 @@
-import type { FeedEvent, OwnerChanged } from '../../../src/protocol/event.js';
+import type { FeedEvent, Gap, OwnerChanged } from '../../../src/protocol/event.js';
+import { afterEvent, afterItem, type FeedState, noFeed } from '../../../src/protocol/feed-state.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 
 export type Observer = ReturnType<typeof createObserver>;
@@ -22,6 +23,39 @@ export const payloadOf = (number: number): Buffer => {
 
 export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
+/** A replica shows that it's complete at least this often: the owner sends a beat every 250 ms. */
+const maxStepMs = 400;
+/** An `end` can be this much later than the last beat, if others were lost. */
+const maxEndMs = 1_000;
+/** How long a frame may take to a replica, and how long a new generation's messages may wait, both at most. */
+const maxDelayMs = 10;
+const maxHoldMs = 120;
+
+interface Line {
+  /** The fold of all that a replica has emitted. */
+  state: FeedState;
+  newestAt: number | undefined;
+  /** From when to when it has shown that it's complete, without a break. */
+  claims: { readonly from: number; to: number }[];
+  gap: Gap | undefined;
+  openedAt: number;
+  /** Whether it wasn't complete since the last claim. */
+  isBroken: boolean;
+  isAfterGap: boolean;
+}
+
+const newLine = (): Line => ({
+  ...{
+    state: noFeed,
+    newestAt: undefined,
+    claims: [],
+    gap: undefined,
+    openedAt: -Infinity,
+    isBroken: true,
+    isAfterGap: false,
+  },
+});
+
 /** How far a replica may be ahead of real time, in ms: uncorrected clock differences, and messages that waited. */
 const maxAheadMs = 1_000;
 
@@ -44,7 +78,12 @@ export const createObserver = (
   const seen = new Map<string, Seen>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
+  /** When each frame of the service arrives at the owner, if none is lost. */
+  const dueAt: number[] = [];
+  const lines = new Map<string, Line>();
   let framesChecked = 0;
+  let lost = 0;
+  let gaps = 0;
 
   const report = (violation: string): void => {
     violations.push(`${now().toFixed(0)} ms: ${violation}`);
@@ -57,6 +96,7 @@ export const createObserver = (
     const last = seen.get(replica);
     seen.set(replica, { at: now(), number, ...place, missed: 0, hasGap: false });
     if (last === undefined) return;
+    checkLost(replica, last.number, number);
     const { gen, index } = place;
     // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
     if (number <= last.number && gen !== last.gen && last.hasGap && hasLostHistory()) return;
@@ -72,11 +112,71 @@ export const createObserver = (
       report(`${replica} misses ${missing} frames before ${number}, its gaps say ${last.missed}`);
   };
 
+  /** A frame that is missing must not be due while the replica shows that it's complete. */
+  const checkLost = (replica: string, from: number, to: number): void => {
+    const claims = lines.get(replica)?.claims ?? [];
+    for (let number = from + 1; number < to; number += 1) {
+      lost += 1;
+      const due = dueAt[number] ?? 0;
+      const wrong = claims.find((claim) => claim.from + maxDelayMs < due && due < claim.to - maxHoldMs);
+      if (wrong && areClocksSteady())
+        report(
+          `${replica} is complete from ${wrong.from.toFixed(0)} to ${wrong.to.toFixed(0)}, but frame ${number}, due at ${due.toFixed(0)}, is missing`,
+        );
+    }
+    const last = claims.at(-1);
+    const line = lines.get(replica);
+    if (line) line.claims = last ? [last] : [];
+  };
+
+  /** Folds what a replica emits, as every window does, and notes when it's complete. */
+  const follow = (replica: string, event: FeedEvent | OwnerChanged): void => {
+    const line = lines.get(replica) ?? newLine();
+    lines.set(replica, line);
+    if (event.type === 'gap') checkGap(replica, line, event);
+    if (event.type !== 'watermark') line.isAfterGap = event.type === 'gap';
+    if (event.type === 'opened') line.openedAt = event.at;
+    line.state =
+      event.type === 'frame'
+        ? afterItem(line.state, event.receivedAt, event)
+        : afterEvent(line.state, event, line.newestAt);
+    const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
+    line.newestAt = Math.max(line.newestAt ?? -Infinity, at);
+    const isShown = event.type === 'frame' || event.type === 'watermark';
+    const isComplete = line.state.completeFrom !== undefined && line.state.open !== undefined;
+    const last = line.claims.at(-1);
+    const goesOn = last !== undefined && isComplete && last.to > now() - maxStepMs && !line.isBroken;
+    if (!isComplete || event.type === 'gap') line.isBroken = true;
+    else if (isShown && goesOn) last.to = now();
+    else if (isShown) {
+      line.isBroken = false;
+      line.claims.push({ from: now(), to: now() });
+    }
+  };
+
+  /** No gap is reported twice, begins before the replica does, or ends before its connection opens. */
+  const checkGap = (replica: string, line: Line, gap: Gap): void => {
+    gaps += 1;
+    const { gap: before, openedAt } = line;
+    line.gap = gap;
+    if (line.isAfterGap && gap.missed === undefined) report(`${replica} reports two gaps for one outage`);
+    if (!areClocksSteady()) return;
+    if (before && gap.from < before.to - 1e-3)
+      report(`${replica} reports a gap twice: ${before.to.toFixed(1)} is after ${gap.from.toFixed(1)}`);
+    const { outage } = line.state;
+    // The `end` of an owner proves that nothing is missing before, and nobody emits it.
+    if (outage && gap.from > outage.from + maxEndMs)
+      report(`${replica} reports a gap that begins ${(gap.from - outage.from).toFixed(1)} ms after its outage`);
+    if (gap.to < openedAt - 1e-3) report(`${replica} reports a gap that ends before its connection is open`);
+  };
+
   /** Times never go back, and never get far ahead, although the owners' clocks differ by up to a minute. */
   const checkTime = (replica: string, event: FeedEvent | OwnerChanged): void => {
     const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     const last = times.get(replica);
     // A replica that was cut off accepts any next time, because it may have slept.
+    // The first frame can prove that the connection was complete when it opened.
+    if (event.type === 'gap' && last !== undefined && at < last.at) return;
     const isOfOwner = event.type === 'frame' || event.type === 'watermark';
     const isCutOff = event.type === 'disconnected' || (last?.isCutOff === true && !isOfOwner);
     const ahead = at - now();
@@ -95,7 +195,12 @@ export const createObserver = (
       counts.set(gen, index + 1);
       places.set(number, { gen, index });
     },
+    /** Records a frame that the service has seen. */
+    seen: (number: number, due: number): void => {
+      dueAt[number] = due;
+    },
     emitted: (replica: string, event: FeedEvent | OwnerChanged): void => {
+      follow(replica, event);
       if (areClocksSteady()) checkTime(replica, event);
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
@@ -107,7 +212,7 @@ export const createObserver = (
     },
     violations: violations as readonly string[],
     report,
-    framesChecked: (): number => framesChecked,
+    counts: () => ({ frames: framesChecked, lost, gaps }),
     lastFrameAt: (replica: string): number => seen.get(replica)?.at ?? -Infinity,
   };
 };

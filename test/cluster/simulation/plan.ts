@@ -1,4 +1,5 @@
 import type { Chance } from './chance.js';
+import { freeDelayMs } from '../../../src/protocol/feed-state.js';
 import { faults } from './faults.js';
 
 /** Another client of the account. `polite`: it connects once. `stubborn`: it reconnects after each eviction. */
@@ -12,6 +13,11 @@ export interface RunOptions {
 
 /** What a run's seed decides in advance. Times in ms. */
 export interface Plan {
+  /** How long the service holds each frame back: 500 on the Free plan. */
+  readonly delayMs: number;
+  /** What all replicas have as an option. */
+  readonly deliveryDelayMs: 'auto' | number;
+  readonly frameEveryMs: number;
   readonly foreign: Foreign;
   readonly foreignAtMs: number;
   /** The end of the last fault. */
@@ -44,7 +50,12 @@ export const createPlan = (chance: Chance, options: RunOptions): Plan => {
     const durationMs = chance.between(20, Math.max(20, Math.min(maxDurationMs, faultsUntilMs - beginMs)));
     planned.push({ name: chance.oneOf(names), beginMs, durationMs });
   }
-  return { foreign, foreignAtMs: chance.between(1_000, faultsUntilMs), faultsUntilMs, faults: planned };
+  const delayMs = chance.oneOf([0, freeDelayMs]);
+  // With 0 on the Free plan, the application would have told us a wrong thing.
+  const deliveryDelayMs = chance.oneOf(['auto', 'auto', freeDelayMs, delayMs] as const);
+  const frameEveryMs = chance.oneOf([40, 200, 200, 700]);
+  const line = { delayMs, deliveryDelayMs, frameEveryMs };
+  return { ...line, foreign, foreignAtMs: chance.between(1_000, faultsUntilMs), faultsUntilMs, faults: planned };
 };
 
 /** Runs with this fault take several times as long, so few have it. */

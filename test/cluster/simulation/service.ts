@@ -48,11 +48,13 @@ const answerMs = 500;
 export type SimulatedService = ReturnType<typeof createService>;
 
 /**
- * Creates the contract's service for one account: the newest connection evicts the older one.
+ * Creates the contract's service for one account: the newest connection evicts the older one. A connection starts empty,
+ * and frames that wait when it ends are lost.
  *
+ * @param delayMs - how long it holds each frame back: 500 on the Free plan
  * @param record - receives what happens, for the timeline
  */
-export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void) => {
+export const createService = (schedule: Schedule, chance: Chance, delayMs: number, record: (text: string) => void) => {
   const evictions: Eviction[] = [];
   let live: Client | undefined;
   let hasEvicted = false;
@@ -129,11 +131,17 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
       isEntitled = entitled;
     },
     isEntitled: (): boolean => isEntitled,
-    push: (): void => {
+    /** Sees a frame. Returns its number. */
+    push: (): number => {
       frames += 1;
       const client = live;
       const number = frames;
-      if (client) send(client, () => client.frame(number));
+      const deliver = (): void => {
+        if (client !== undefined && client === live) send(client, () => client.frame(number));
+      };
+      if (delayMs === 0) deliver();
+      else if (client !== undefined) schedule.after(delayMs, deliver);
+      return number;
     },
     live: (): Client | undefined => live,
     /** Whether a handshake is under way. */

@@ -22,6 +22,11 @@ export interface Run {
   readonly isStopped: boolean;
   readonly foreign: Foreign;
   readonly frames: number;
+  /** How many of these frames a gap stands for: once for each replica. */
+  readonly lost: number;
+  readonly gaps: number;
+  /** The plan of the account. */
+  readonly isFree: boolean;
   /** How often a replica replaced the connection of another one. */
   readonly takeovers: number;
   /** Whether the replicas stopped because the store lost a claim or a credit, unnoticed by all. */
@@ -56,7 +61,6 @@ const hiding = [
 /** The key holds credits for this many late handshakes. One more looks like another client. */
 const maxCredits = 2;
 
-const frameEveryMs = 200;
 /** The longest time from the faults to the claims that they cause, and of a slow access to the store. */
 const takeoverMs = 3_100;
 /** How long the replicas have to agree after the faults: a late handshake, and the longest wait before a claim. */
@@ -92,7 +96,7 @@ const run = (seed: number, options: RunOptions): Run => {
     () => (counts['clock jump'] ?? 0) + (counts['suspend'] ?? 0) === 0,
     () => (counts['pause'] ?? 0) === 0,
   );
-  const service = createService(schedule, chance, record);
+  const service = createService(schedule, chance, plan.delayMs, record);
   const engine = createEngine<SimulatedReplica>(schedule, chance, store);
   const replicas: SimulatedReplica[] = [];
   const counts: Record<string, number> = {};
@@ -108,7 +112,7 @@ const run = (seed: number, options: RunOptions): Run => {
   let lastTarget: SimulatedReplica | undefined;
 
   const world: World = {
-    ...{ schedule, chance, engine, service, observer, record },
+    ...{ schedule, chance, engine, service, observer, record, deliveryDelayMs: plan.deliveryDelayMs },
     onStopWritten: (isExact) => {
       const evictions = service.evictions.filter(({ at }) => schedule.now() - at < timing.creditMs);
       const late = evictions.filter(({ isLate }) => isLate).length;
@@ -148,8 +152,8 @@ const run = (seed: number, options: RunOptions): Run => {
 
   for (let n = 0; n < 3; n += 1) schedule.after(chance.between(0, 300), start);
   const pushFrames = (): void => {
-    service.push();
-    schedule.after(frameEveryMs, pushFrames);
+    observer.seen(service.push(), schedule.now() + plan.delayMs);
+    schedule.after(plan.frameEveryMs, pushFrames);
   };
   pushFrames();
 
@@ -287,7 +291,7 @@ const run = (seed: number, options: RunOptions): Run => {
   checkTakeovers();
   return {
     ...{ seed, violations: observer.violations, faults: counts, isStopped, foreign: plan.foreign, timeline },
-    ...{ frames: observer.framesChecked(), isUnnoticedLoss, durationMs: schedule.now() },
+    ...{ ...observer.counts(), isFree: plan.delayMs > 0, isUnnoticedLoss, durationMs: schedule.now() },
     takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
   };
 };

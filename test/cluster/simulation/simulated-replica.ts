@@ -1,3 +1,4 @@
+import { type SchedulerAction, type SchedulerLike, Subscription } from 'rxjs';
 import {
   type Effect,
   Election,
@@ -17,6 +18,8 @@ import { timingDefaults } from '../../../src/cluster/election/timing.js';
 import { Follower } from '../../../src/cluster/follower.js';
 import type { FeedMessage } from '../../../src/cluster/messages.js';
 import { Publisher } from '../../../src/cluster/publisher.js';
+import { createLifecycle } from '../../../src/feed/lifecycle.js';
+import { OwnerOutage } from '../../../src/cluster/owner-outage.js';
 import type { LifecycleEvent } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { Frame } from '../../../src/protocol/frame.js';
@@ -33,6 +36,7 @@ export interface World {
   readonly engine: SimulatedEngine<SimulatedReplica>;
   readonly service: SimulatedService;
   readonly observer: Observer;
+  readonly deliveryDelayMs: 'auto' | number;
   readonly record: (text: string) => void;
   /** `isExact`: the store lost a claim, and no replica can notice it. */
   readonly onStopWritten: (isExact: boolean) => void;
@@ -319,7 +323,20 @@ interface Attempt extends Client {
   state: 'ticket' | 'waiting' | 'sent' | 'open' | 'over';
   ticketUntil: number;
   sentIn: number | undefined;
+  hasFrames: boolean;
 }
+
+/** The timers of a replica: they wait while it's paused. */
+const schedulerOf = (replica: SimulatedReplica): SchedulerLike => ({
+  now: () => replica.wall,
+  schedule(work, delayMs = 0, state) {
+    const subscription = new Subscription();
+    replica.later(delayMs, () => {
+      if (!subscription.closed) work.call(subscription as SchedulerAction<typeof state>, state!);
+    });
+    return subscription;
+  },
+});
 
 const ticketMs = 60_000;
 const handshakeMs = 3_000;
@@ -330,8 +347,9 @@ class SimulatedFeed {
   readonly #hasBadKey: boolean;
   #attempt: Attempt | undefined;
   #isOpen = false;
-  /** When the last connection ended, by the clock of this replica. */
-  #outageFrom: number | undefined;
+  /** The gaps are those of the real library. */
+  readonly #outage = new OwnerOutage();
+  #lifecycle: ReturnType<typeof createLifecycle> | undefined;
 
   /** @param hasBadKey - the service refuses the key of this replica */
   constructor(replica: SimulatedReplica, hasBadKey: boolean) {
@@ -344,12 +362,26 @@ class SimulatedFeed {
   }
 
   open(): void {
+    const replica = this.#replica;
+    this.#lifecycle?.end();
     this.#isOpen = true;
+    const emit = (event: LifecycleEvent): void => {
+      this.#outage.receive(event);
+      if (event.type !== 'stopped') replica.publishEvent(event);
+    };
+    const before = this.#outage.begin(replica.wall);
+    this.#lifecycle = createLifecycle(emit, { before, scheduler: schedulerOf(replica) });
     this.#startAttempt(0);
   }
 
   close(): void {
+    this.#outage.end();
+    this.#end();
+  }
+
+  #end(): void {
     this.#isOpen = false;
+    this.#lifecycle?.end();
     this.endAttempt();
   }
 
@@ -359,6 +391,8 @@ class SimulatedFeed {
     const current = this.#attempt;
     if (current?.state !== 'waiting') return;
     current.state = 'sent';
+    const at = this.#replica.wall;
+    this.#lifecycle?.emit({ type: 'ticket-issued', at, feed: 'market', expiresAt: new Date(at).toISOString() });
     current.sentIn = ownerOf(election)?.gen;
     const delayMs = world.chance.between(0.2, conditions.handshakeMs);
     this.#replica.record(`sends a handshake, which arrives in ${delayMs.toFixed(0)} ms`);
@@ -380,7 +414,7 @@ class SimulatedFeed {
     const replica = this.#replica;
     const { world, conditions } = replica;
     const current: Attempt = {
-      ...{ name: replica.id, state: 'ticket', ticketUntil: 0, sentIn: undefined },
+      ...{ name: replica.id, state: 'ticket', ticketUntil: 0, sentIn: undefined, hasFrames: false },
       generation: () => current.sentIn,
       disturbedAt: () => (ownerOf(replica.election) && !replica.election.isLeaving ? replica.disturbedAt : Infinity),
       answeredAt: (other) => replica.answers.get(other) ?? Infinity,
@@ -409,38 +443,51 @@ class SimulatedFeed {
     current.state = 'open';
     replica.disturb();
     replica.input({ type: 'opened' });
-    replica.publishEvent({ type: 'opened', at: replica.wall, feed: 'market', connection: 1 });
-    if (this.#outageFrom !== undefined) {
-      const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
-      replica.publishEvent({ type: 'gap', from: this.#outageFrom, to: replica.wall, durationMs: 0, failure });
-    }
-    this.#outageFrom = undefined;
+    // The election may have closed this feed.
+    if (current !== this.#attempt) return;
+    const { deliveryDelayMs } = replica.world;
+    const at = replica.wall;
+    const known = deliveryDelayMs !== 'auto' && { completeFrom: at + deliveryDelayMs };
+    this.#lifecycle?.emit({ type: 'opened', at, feed: 'market', connection: 1, ...known });
   }
 
   #lost(current: Attempt, isUnanswered = false): void {
     const replica = this.#replica;
     if (current !== this.#attempt || !this.#isOpen) return;
     replica.disturb();
-    if (current.state === 'open') this.#outageFrom = replica.wall;
+    const wasOpen = current.state === 'open';
     this.#startAttempt(replica.world.chance.between(1, 500));
     replica.input({ type: 'disconnected', isUnanswered });
+    const failure = wasOpen
+      ? createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: replica.wall })
+      : createTradeFeedError({ stage: 'ticket', status: 503 });
+    this.#report({ type: 'disconnected', at: replica.wall, failure });
+  }
+
+  /** Emits an event, unless the election has closed this feed. */
+  #report(event: LifecycleEvent): void {
+    if (this.#isOpen) this.#lifecycle?.emit(event);
   }
 
   #replaced(current: Attempt): void {
     if (current !== this.#attempt) return;
     this.#replica.record('receives 4001');
+    const at = this.#replica.wall;
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt: at });
+    this.#lifecycle?.emit({ type: 'stopped', at, failure });
     this.#failed(true);
-    if (ownerOf(this.#replica.election)) this.#outageFrom = this.#replica.wall;
   }
 
   #failed(isReplaced: boolean): void {
-    this.close();
-    this.#outageFrom = undefined;
+    if (!isReplaced) this.#outage.end();
+    this.#end();
     this.#replica.input({ type: 'failed', isReplaced });
   }
 
   #frame(current: Attempt, number: number): void {
     if (current !== this.#attempt || current.state !== 'open') return;
+    if (!current.hasFrames) this.#lifecycle?.firstFrame(this.#replica.wall);
+    current.hasFrames = true;
     this.#replica.publishFrame(new Frame('market', payloadOf(number), false, this.#replica.wall, 1));
   }
 }
