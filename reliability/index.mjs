@@ -13,6 +13,10 @@ runProgram('reliability', {
     'scripts/run-ts.mjs reliability/chaos/index.mjs',
   ),
   model: unbuilt('random sequences of steps, compared with a model [--runs 2000] [--seed 1]', 'reliability/model.mjs'),
+  continuity: built(
+    'cuts on both plans, in virtual time and over real connections [--cuts 200] [--real-cuts 24] [--seed 1]',
+    'reliability/continuity/index.mjs',
+  ),
   'cluster-simulation': unbuilt(
     'replicas in virtual time with random faults [--runs 2000] [--seed 1] [--states 200000]',
     'reliability/simulation/index.mjs cluster-simulation',

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import type { Subscription } from 'rxjs';
 import { WebSocket } from 'ws';
 import { CloseCode, CloseReason } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
@@ -31,7 +30,7 @@ interface ConnectionObserver {
   readonly onClosed: (end: ConnectionEnd) => void;
 }
 
-interface Message {
+export interface Message {
   readonly data: Buffer;
   readonly binary: boolean;
 }
@@ -59,10 +58,6 @@ export class Connection {
   readonly #socket: Duplex;
   readonly #settings: ServiceSettings;
   readonly #observer: ConnectionObserver;
-  #isDelayed = false;
-  /** The messages that the Free plan's delay holds back, in order. */
-  #waiting: { readonly message: Message; readonly due: number }[] = [];
-  #timer: Subscription | undefined;
   #isOpen = true;
   #frames = 0;
   /** The bytes of the current burst, while the socket is corked for it. */
@@ -83,20 +78,18 @@ export class Connection {
     ws.on('close', (code) => this.#end({ code, reason: '' }, 'client', () => undefined));
   }
 
-  send(message: Message): void {
-    if (!this.#isDelayed) return this.#write(message);
-    const { limits, scheduler } = this.#settings;
-    this.#waiting.push({ message, due: scheduler.now() + limits.freeDelayMs });
-    this.#timer ??= this.#releaseAfter(limits.freeDelayMs);
-  }
-
-  /** Turns the Free plan's delay on or off. Turning it off sends what it holds back. */
-  setDelayed(isDelayed: boolean): void {
-    this.#isDelayed = isDelayed && this.#settings.limits.freeDelayMs > 0;
-    if (this.#isDelayed) return;
-    this.#release(Infinity);
-    this.#timer?.unsubscribe();
-    this.#timer = undefined;
+  send({ data, binary }: Message): void {
+    if (!this.#isWritable) return;
+    if (this.#corkedBytes === undefined) {
+      if (this.#socket.writableLength > this.#settings.limits.backlogBytes) return this.close(closing.clientTooSlow);
+      this.#socket.cork();
+      this.#corkedBytes = 0;
+      process.nextTick(() => this.#flush());
+    }
+    this.#ws.send(data, { binary });
+    this.#frames += 1;
+    this.#corkedBytes += data.length;
+    if (this.#corkedBytes >= burstBytes) this.#flush();
   }
 
   /** Closes with a close frame, unless the client is already closing. */
@@ -114,36 +107,6 @@ export class Connection {
     return this.#isOpen && this.#ws.readyState === WebSocket.OPEN;
   }
 
-  #releaseAfter(ms: number): Subscription {
-    const { scheduler } = this.#settings;
-    return scheduler.schedule(() => {
-      this.#release(scheduler.now());
-      const [next] = this.#waiting;
-      // Rounds up: timers drop fractions of a millisecond, and no message may be early. Writing may have taken longer.
-      this.#timer = next && this.#releaseAfter(Math.max(0, Math.ceil(next.due - scheduler.now())));
-    }, ms);
-  }
-
-  #release(now: number): void {
-    const next = this.#waiting.findIndex(({ due }) => due > now);
-    const due = this.#waiting.splice(0, next < 0 ? this.#waiting.length : next);
-    for (const { message } of due) this.#write(message);
-  }
-
-  #write({ data, binary }: Message): void {
-    if (!this.#isWritable) return;
-    if (this.#corkedBytes === undefined) {
-      if (this.#socket.writableLength > this.#settings.limits.backlogBytes) return this.close(closing.clientTooSlow);
-      this.#socket.cork();
-      this.#corkedBytes = 0;
-      process.nextTick(() => this.#flush());
-    }
-    this.#ws.send(data, { binary });
-    this.#frames += 1;
-    this.#corkedBytes += data.length;
-    if (this.#corkedBytes >= burstBytes) this.#flush();
-  }
-
   #flush(): void {
     if (this.#corkedBytes !== undefined) this.#socket.uncork();
     this.#corkedBytes = undefined;
@@ -157,8 +120,6 @@ export class Connection {
   #end({ code, reason }: CloseFrame, by: ConnectionEnd['by'], act: () => void): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#waiting = [];
-    this.#timer?.unsubscribe();
     this.#flush();
     act();
     this.#observer.onClosed({ code, reason, by, frames: this.#frames });

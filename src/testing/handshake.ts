@@ -62,24 +62,18 @@ export const createUpgrades = (state: ServiceState) => {
 };
 
 const connectionOpener = (state: ServiceState) => {
-  const { settings, connections } = state;
   let connectionCount = 0;
   return (ws: WebSocket, socket: Socket, { account, feed }: TicketRecord): void => {
     const shown = { account: account.id, feed, connection: (connectionCount += 1) };
-    const connection: Connection = new Connection(feed, ws, socket, settings, {
+    const connection: Connection = new Connection(feed, ws, socket, state.settings, {
       onViolation: (rule) => state.emit({ type: 'violation', rule, ...shown }),
       onClosed: (end) => {
-        connections.delete(connection);
-        if (account.connection === connection) account.connection = undefined;
+        state.disconnect(account, connection);
         state.emit({ type: 'connection-closed', ...shown, ...end });
       },
     });
-    connection.setDelayed(account.plan === 'free');
-    const earlier = account.connection;
-    if (earlier) connections.delete(earlier);
-    account.connection = connection;
-    connections.add(connection);
     followStalls(state, ws, socket);
+    const earlier = state.connect(account, connection);
     state.emit({ type: 'handshake-accepted', ...shown });
     if (ws.protocol === '') state.emit({ type: 'violation', rule: 'no-subprotocol', ...shown });
     earlier?.close(closing.replaced);

@@ -4,6 +4,7 @@ export type { AccountOptions, RestartOptions, TradeFeedAccount, TradeFeedService
 export type { Payload, Plan, ServiceLimits, ServiceSettings, ServiceSources } from './service-options.js';
 export { serviceDefaults, type TradeFeedServiceOptions } from './service-options.js';
 export type { EndpointAnswer, HandshakeAnswer, HandshakeBehavior, TicketEndpointBehavior } from './service-options.js';
+export type { WaitingFrames } from './service-options.js';
 export type { ErrorBody, Refusal, RefusalCode } from './answers.js';
 export type { ServiceConnectionClosed, ServiceEvent, ServiceFault, ServiceHandshakeAccepted } from './service.js';
 export type { ServiceHandshakeRefused, ServiceSourceEnded, ServiceTicketIssued } from './service.js';

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import type { RefusalCode } from './answers.js';
-import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior } from './service-options.js';
+import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior, WaitingFrames } from './service-options.js';
 
 /** The options of {@link TradeFeedService.restart}. */
 export interface RestartOptions {
@@ -51,6 +51,28 @@ export interface TradeFeedService extends AsyncDisposable {
   setTicketEndpoint(behavior: TicketEndpointBehavior): void;
   /** Does the same to the handshake. An answer of yours doesn't use up the ticket. Open connections stay open. */
   setHandshake(behavior: HandshakeBehavior): void;
+  /**
+   * Sets what becomes of the frames that wait for the Free plan's delay when a connection closes. The contract (sections
+   * 6 and 8) doesn't say. `drop` is the default.
+   *
+   * - `drop`: they're lost, and a new connection gets only what you push while it's open.
+   * - `send-when-due`: the delay runs on, with or without a connection. Each frame goes to the connection that is open
+   *   when the delay is over, and is lost if none is.
+   * - `send-on-reconnect`: the account's next connection gets them at once, so its first frames are from before the
+   *   outage. What you push during the outage is lost.
+   *
+   * For an account that isn't connected, at most 64 MiB wait, and this call drops them.
+   *
+   * @example
+   * ```ts
+   * import { startTradeFeedService } from 'rx-trade-feed/testing';
+   *
+   * const service = await startTradeFeedService();
+   * service.setWaitingFrames('send-on-reconnect');
+   * await service.shutdown();
+   * ```
+   */
+  setWaitingFrames(behavior: WaitingFrames): void;
   /** Drops every open connection without a close frame: clients see 1006. Sends the frames that you pushed before. */
   dropConnections(): void;
   /**
@@ -79,7 +101,8 @@ export interface TradeFeedService extends AsyncDisposable {
   restart(options?: RestartOptions): Promise<void>;
   /**
    * Sends a payload to every open connection of a feed: a text frame for a string, a binary frame for bytes. The
-   * service doesn't store payloads, so a connection gets only what you push while it's open.
+   * service doesn't store payloads, so a connection gets only what you push while it's open, unless you have called
+   * {@link TradeFeedService.setWaitingFrames}.
    */
   push(feed: Feed, payload: Payload): void;
   /**

@@ -5,9 +5,10 @@ import { aBoolean, aCount, checkRequired, integerIn, invalidOption, oneOf } from
 import { type Rule, validated } from '../protocol/validate.js';
 import { streamPath } from './answers.js';
 import { closing, messageOf } from './connection.js';
+import { DelayLine } from './delay-line.js';
 import { createUpgrades } from './handshake.js';
 import { createRequestHandler, startHttpServer } from './http.js';
-import { checkBehavior, serviceSettings, type TradeFeedServiceOptions } from './service-options.js';
+import { checkBehavior, serviceSettings, type TradeFeedServiceOptions, waitingFrames } from './service-options.js';
 import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
 import { runSources } from './sources.js';
 import { type AccountRecord, ServiceState } from './state.js';
@@ -43,22 +44,27 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
   const push: TradeFeedService['push'] = (feed, payload) => {
     checkRequired({ feed }, { feed: oneOf(...feeds) });
     checkRequired({ payload }, { payload: aPayload });
-    const message = messageOf(payload);
-    for (const connection of state.connections) if (connection.feed === feed) connection.send(message);
+    state.send(feed, messageOf(payload));
   };
   const sources = runSources(state, push);
 
   let stopped: Promise<void> | undefined;
   const shutdown = (): Promise<void> => {
     sources.unsubscribe();
-    return (stopped ??= stop().then(() => state.events.complete()));
+    return (stopped ??= stop().then(() => {
+      for (const { delayLine } of state.accounts) delayLine.clear();
+      state.events.complete();
+    }));
   };
 
-  let accounts = 0;
   const createAccount: TradeFeedService['createAccount'] = (given = {}) => {
-    const valid = validated(given, accountRules);
-    accounts += 1;
-    return accountOf(state, { id: `account-${accounts}`, plan: 'free', active: true, entitled: true, ...valid });
+    const { plan = 'free', active = true, entitled = true } = validated(given, accountRules);
+    const account: AccountRecord = {
+      ...{ id: `account-${state.accounts.length + 1}`, plan, active, entitled, connection: undefined },
+      delayLine: new DelayLine(settings, () => account.connection),
+    };
+    state.accounts.push(account);
+    return accountOf(state, account);
   };
   return {
     ...controlsOf(state),
@@ -91,6 +97,11 @@ const controlsOf = (state: ServiceState) =>
     setHandshake: (behavior) => {
       checkBehavior('handshake', behavior);
       state.endpoints.handshake = structuredClone(behavior);
+    },
+    setWaitingFrames: (behavior) => {
+      checkRequired({ behavior }, { behavior: oneOf(...waitingFrames) });
+      state.waitingFrames = behavior;
+      for (const { connection, delayLine } of state.accounts) if (connection === undefined) delayLine.clear();
     },
     dropConnections: () => state.connections.forEach((connection) => connection.drop()),
     closeConnections: (code, reason = '') => {
@@ -148,7 +159,7 @@ const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccoun
   setPlan: (plan) => {
     checkRequired({ plan }, { plan: accountRules.plan });
     account.plan = plan;
-    account.connection?.setDelayed(plan === 'free');
+    if (plan === 'developer') account.delayLine.flush();
   },
 });
 

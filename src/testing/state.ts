@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { unescape } from 'node:querystring';
 import { BehaviorSubject, Subject } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
-import type { Connection } from './connection.js';
-import type { Endpoints, Plan, ServiceLimits, ServiceSettings } from './service-options.js';
+import type { Connection, Message } from './connection.js';
+import type { DelayLine } from './delay-line.js';
+import type { Endpoints, Plan, ServiceLimits, ServiceSettings, WaitingFrames } from './service-options.js';
 import type { ServiceEvent } from './service.js';
 
 type Untimed<E> = E extends ServiceEvent ? Omit<E, 'at'> : never;
@@ -12,6 +13,7 @@ type Untimed<E> = E extends ServiceEvent ? Omit<E, 'at'> : never;
 export class ServiceState {
   readonly settings: ServiceSettings;
   readonly events = new Subject<ServiceEvent>();
+  readonly accounts: AccountRecord[] = [];
   /** The accounts by API key. An account may have several keys, and nothing else stores them. */
   readonly keys = new Map<string, AccountRecord>();
   readonly tickets: TicketStore;
@@ -22,6 +24,7 @@ export class ServiceState {
   readonly stalled$ = new BehaviorSubject(false);
   capacity: number;
   credentialsFail = false;
+  waitingFrames: WaitingFrames = 'drop';
   isShuttingDown = false;
   wssUrl = '';
 
@@ -34,6 +37,36 @@ export class ServiceState {
 
   emit(event: Untimed<ServiceEvent>): void {
     this.events.next({ at: Math.trunc(this.settings.scheduler.now()), ...event });
+  }
+
+  /** Sends a message to the live connections of a feed, on the Free plan after its delay. */
+  send(feed: Feed, message: Message): void {
+    for (const { plan, connection, delayLine } of this.accounts) {
+      const isDelayed = plan === 'free' && this.settings.limits.freeDelayMs > 0;
+      const isLive = connection?.feed === feed;
+      if (isDelayed && (isLive || this.waitingFrames === 'send-when-due')) delayLine.push(feed, message);
+      else if (isLive) connection.send(message);
+    }
+  }
+
+  /** Opens the live connection of an account. Returns the one that it replaces. */
+  connect(account: AccountRecord, connection: Connection): Connection | undefined {
+    const earlier = account.connection;
+    if (earlier) this.connections.delete(earlier);
+    account.connection = connection;
+    this.connections.add(connection);
+    if (earlier && this.waitingFrames === 'drop') account.delayLine.clear();
+    if (this.waitingFrames === 'send-on-reconnect') account.delayLine.flush();
+    return earlier;
+  }
+
+  /** Ends the live connection of an account, unless another one has replaced it. */
+  disconnect(account: AccountRecord, connection: Connection): void {
+    this.connections.delete(connection);
+    if (account.connection !== connection) return;
+    account.connection = undefined;
+    if (this.waitingFrames === 'drop') account.delayLine.clear();
+    if (this.waitingFrames === 'send-on-reconnect') account.delayLine.hold();
   }
 
   revoke(which: string | AccountRecord): readonly TicketRecord[] {
@@ -57,7 +90,9 @@ export interface AccountRecord {
   entitled: boolean;
   window?: FixedWindow;
   /** Its live connection: at most one, for all keys and both feeds (contract, section 8). */
-  connection?: Connection | undefined;
+  connection: Connection | undefined;
+  /** The frames that wait for the Free plan's delay. */
+  readonly delayLine: DelayLine;
 }
 
 /** The states of a ticket (contract, section 3.1). All but the first are final. */

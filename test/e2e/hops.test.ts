@@ -47,21 +47,23 @@ import {
 } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
 import { feedMetrics } from '../../src/otel/index.js';
-import type { FeedEvent, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import type { FeedEvent, Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import { freeDelayMs } from '../../src/protocol/feed-state.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
-import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { type Plan, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { atEnd, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { startSdk } from '../otel/sdk.js';
 import { optionsFor } from '../support/feed.js';
+import { waitFor } from '../support/wait-for.js';
 import { accept, startWire, text, wsFrame } from '../support/wire.js';
 
 const folder = tempFolder();
-const started = async () => {
+const started = async (plan: Plan = 'developer') => {
   const service = await startTradeFeedService({ sources: {} });
   atEnd(() => service.shutdown());
-  const account = service.createAccount({ plan: 'developer' });
+  const account = service.createAccount({ plan });
   const options: TradeFeedOptions = { baseUrl: service.baseUrl, apiKey: account.createApiKey() };
   return { service, options };
 };
@@ -190,6 +192,93 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(inLog).toEqual([[expectedGap.from, expectedGap.to]]);
     expect(records.filter(({ type }) => type === 'frame')).toHaveLength(frames.length);
   });
+});
+
+const afterAStop = 'after a stop and a new subscription';
+const nextToAnother = 'next to another operator on one shared feed';
+const toALog = 'over a log';
+const places = [...hops, toALog, afterAStop, nextToAnother] as const;
+
+/** Returns the feed at a place, and ends what it needs at the end of the test. */
+const feedAt = (place: (typeof places)[number], options: TradeFeedOptions): Observable<RelayedEvent> => {
+  if (place === nextToAnother) {
+    const shared$ = tradeFeedEvents$('market', options).pipe(shareFeed({ lingerMs: 0 }));
+    const other = shared$.pipe(countWindow<RelayedEvent>(7)).subscribe();
+    atEnd(() => other.unsubscribe());
+    return shared$;
+  }
+  if (place === afterAStop) return tradeFeedEvents$('market', options).pipe(retry({ delay: () => timer(50) }));
+  if (place !== toALog) return feedAfter(place, options);
+  const log = feedLog(folder.path(`complete-${String(options.apiKey)}`));
+  const writing = tradeFeedEvents$('market', options).pipe(log.append()).subscribe();
+  atEnd(() => writing.unsubscribe());
+  return log.read$();
+};
+
+describe.each<Plan>(['developer', 'free'])('on the plan %s, a connection is complete', (plan) => {
+  it.each(places)(
+    'from the same time on %s: every lost frame is in a gap, and no complete window misses one',
+    async (place) => {
+      const { service, options } = await started(plan);
+      const sent: { readonly n: number; readonly expectedAt: number }[] = [];
+      const push = () => {
+        sent.push({ n: sent.length + 1, expectedAt: Date.now() + (plan === 'free' ? freeDelayMs : 0) });
+        service.push('market', `${sent.length}`);
+      };
+      const accepted: number[] = [];
+      const listening = service.events$.subscribe(
+        (event) => event.type === 'handshake-accepted' && accepted.push(event.at),
+      );
+      const pump = setInterval(push, 5);
+      atEnd(
+        () => clearInterval(pump),
+        () => listening.unsubscribe(),
+      );
+
+      const events: RelayedEvent[] = [];
+      const windows: FeedWindow<AnyFrame>[] = [];
+      const seenGaps: Gap[] = [];
+      const feed$ = feedAt(place, options).pipe(share());
+      const subscription = feed$.pipe(gaps()).subscribe((gap) => seenGaps.push(gap));
+      subscription.add(feed$.subscribe((event) => events.push(event)));
+      subscription.add(
+        feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 50 })).subscribe((each) => windows.push(each)),
+      );
+      const isCompleteAfter = (time: number) => windows.some(({ start, complete }) => complete && start >= time);
+      await waitFor(() => isCompleteAfter(0));
+      if (place === afterAStop) replace(service);
+      else service.dropConnections();
+      await waitFor(() => seenGaps.length > 0 && isCompleteAfter(seenGaps[0]!.to));
+      subscription.unsubscribe();
+
+      // A gap ends when the connection is known to be complete, which is never before the service has registered it.
+      expect(seenGaps).toHaveLength(1);
+      const [gap] = seenGaps as [Gap];
+      const opened = events.findLast((event) => event.type === 'opened')!;
+      expect([accepted.length, gap.to <= opened.at + freeDelayMs]).toEqual([2, true]);
+      if (plan === 'free') expect(gap.to).toBeGreaterThanOrEqual(accepted[1]! + freeDelayMs - 5);
+      const frames = events.filter((event) => event.type === 'frame');
+      const first = frames.find(({ receivedAt }) => receivedAt >= opened.at)!;
+      const issued = events.findLast((event) => event.type === 'ticket-issued')!;
+      if (first.receivedAt < issued.at + freeDelayMs - 5) expect(gap.to).toBe(opened.at);
+      else expect(gap.to).toBe(Math.min(first.receivedAt, opened.at + freeDelayMs));
+
+      // Frames that were lost before the client read the close are missing from then on.
+      const receivedAt = new Map(frames.map((frame) => [Number(frame.text()), frame.receivedAt]));
+      const numbers = [...receivedAt.keys()];
+      const lost = sent.filter(({ n }) => n > numbers[0]! && n < numbers.at(-1)! && !receivedAt.has(n));
+      const lostAt = lost.map(({ expectedAt }) => Math.max(expectedAt, gap.from));
+      expect(lostAt.filter((at) => at > gap.to + 1)).toEqual([]);
+      expect(lost.length).toBeGreaterThan(plan === 'free' ? 20 : 0);
+      const early = sent.filter(({ n }) => n < numbers[0]!).map(({ expectedAt }) => expectedAt);
+      for (const { start, end, count, complete } of windows) {
+        if (!complete) continue;
+        const inside = (at: number): boolean => at >= start && at < end;
+        expect([...lostAt, ...early].filter((at) => inside(at) && inside(at - 1))).toEqual([]);
+        expect(count).toBe([...receivedAt.values()].filter(inside).length);
+      }
+    },
+  );
 });
 
 describe('an exception of the caller', () => {
@@ -438,11 +527,11 @@ describe.each([...hops, fromLog] as const)('filters %s', (hop) => {
 });
 
 /** The filter directly after the feed, where refused frames are never created, and after another operator. */
-const places: readonly (readonly [string, <E>(source: Observable<E>) => Observable<E>])[] = [
+const sides: readonly (readonly [string, <E>(source: Observable<E>) => Observable<E>])[] = [
   ['directly after a feed', identity],
   ['behind another operator', (source) => source.pipe(tap(noop))],
 ];
-describe.each(places)('filters %s', (_, between) => {
+describe.each(sides)('filters %s', (_, between) => {
   it.each(['main', 'worker'] as const)('emit exactly the matching frames when received in: %s', async (receiveIn) => {
     const { service, options } = await started();
     const feed$ = tradeFeedEvents$('market', { ...options, receiveIn }).pipe(

@@ -1,6 +1,6 @@
 // Runs a simulation in a plain process, which is several times faster than a test with coverage. Prints JSON: the sums of seeds, and the
 // timelines of the first bad ones; or for each rule that is broken on purpose the seed that detects it, and its violations. ROOM
-// is cluster, log, relay or settle.
+// is cluster, continuity, log, relay or settle.
 //
 //   node test/support/run-simulation.mjs ROOM seeds 1 2000
 //   node test/support/run-simulation.mjs ROOM mutants

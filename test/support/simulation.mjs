@@ -1,5 +1,8 @@
-// What runs the simulations of the cluster, the log, the relay and of `settle`.
+// What runs the simulations of the cluster, of connections that settle, of the log, the relay and of `settle`.
+import { posix } from 'node:path';
 import { bundled } from './bundle.mjs';
+
+const { join } = posix;
 
 // No stack traces, because they would contain the bundle as one long address.
 Error.stackTraceLimit = 0;
@@ -7,6 +10,10 @@ Error.stackTraceLimit = 0;
 /** Where each simulation is in `test/`. The pages of relays send their requests over the network of the simulation. */
 const rooms = {
   cluster: { folder: 'cluster/simulation' },
+  continuity: {
+    folder: 'feed/continuity',
+    replaced: { 'browser/relay-request.ts': '../../relay/simulation/network.ts' },
+  },
   log: { folder: 'log/simulation' },
   relay: {
     folder: 'relay/simulation',
@@ -20,7 +27,7 @@ const inRoom = (room, file) => new URL(`../${rooms[room].folder}/${file}`, impor
 /**
  * Bundles a program of a simulation, and imports it.
  *
- * @param {'cluster' | 'log' | 'relay' | 'settle'} room
+ * @param {'cluster' | 'continuity' | 'log' | 'relay' | 'settle'} room
  * @param {{ readonly file: string, readonly find: string, readonly replacement: string }} [mutant] - a rule that is broken on purpose
  * @param {string} [file] - the program
  */
@@ -47,7 +54,7 @@ export const mutantsIn = (room, patches) =>
       const [, file, seed, faults] = /^(.+), seed (\d+)(?:, faults: (.+))?$/.exec(place);
       const options = faults && { faultNames: faults.split(', '), foreign: 'none' };
       const change = { find: textOf(lines, '-'), replacement: textOf(lines, '+') };
-      return { name, file: `${room}/${file}`, seed: Number(seed), options, ...change };
+      return { name, file: join(room ?? '', file), seed: Number(seed), options, ...change };
     });
 
 /** Returns what a broken rule makes wrong in a run that is right without it. It may also throw. */

@@ -17,7 +17,7 @@ export interface Detected {
   readonly violations: readonly string[];
 }
 
-type Room = 'cluster' | 'log' | 'relay' | 'settle';
+type Room = 'cluster' | 'continuity' | 'log' | 'relay' | 'settle';
 
 const program = fileURLToPath(new URL('run-simulation.mjs', import.meta.url));
 

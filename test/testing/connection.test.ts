@@ -2,10 +2,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions, WaitingFrames } from 'rx-trade-feed/testing';
 import { interval, noop, type SchedulerLike, Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { Connection, messageOf } from '../../src/testing/connection.js';
+import { DelayLine } from '../../src/testing/delay-line.js';
 import { serviceSettings } from '../../src/testing/service-options.js';
 import { connectAs, nextEvent, openRaw, postTicket, recordEvents, takeTicket } from './bare-client.js';
 import { manualClock, serviceFactory } from './service-under-test.js';
@@ -262,6 +263,116 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 });
 
+describe('frames that wait for their delay when a connection closes (contract 6, 8)', () => {
+  type Clocked = Awaited<ReturnType<typeof liveOnClock>>;
+  /** Pushes `old` 200 ms before the connection drops, and `lost` 100 ms after. */
+  const cut = ({ service, advance }: Clocked, behavior: WaitingFrames) => {
+    service.setWaitingFrames(behavior);
+    service.push('market', 'old');
+    advance(200);
+    service.dropConnections();
+    advance(100);
+    service.push('market', 'lost');
+    advance(100);
+  };
+  /** Returns what a connection has received when the service ends it. */
+  const receivedBy = async ({ account }: Clocked, { closed, messages }: Awaited<ReturnType<typeof connectAs>>) => {
+    account.expireAccess();
+    await closed;
+    return messages.map(({ data }) => data.toString());
+  };
+
+  it.each<[WaitingFrames, number, readonly string[]]>([
+    ['drop', 499, []],
+    ['drop', 500, ['new']],
+    ['send-when-due', 99, []],
+    ['send-when-due', 100, ['old']],
+    ['send-when-due', 399, ['old']],
+    ['send-when-due', 400, ['old', 'lost']],
+    ['send-when-due', 500, ['old', 'lost', 'new']],
+    ['send-on-reconnect', 0, ['old']],
+    ['send-on-reconnect', 499, ['old']],
+    ['send-on-reconnect', 500, ['old', 'new']],
+  ])('with %s, %d ms after a reconnect: %j', async (behavior, ms, expected) => {
+    const world = await liveOnClock();
+    cut(world, behavior);
+    const socket = await connectAs(world.service, world.key);
+    world.service.push('market', 'new');
+    world.advance(ms);
+    expect(await receivedBy(world, socket)).toEqual(expected);
+  });
+
+  it.each<[WaitingFrames, readonly string[]]>([
+    ['drop', []],
+    ['send-when-due', ['lost']],
+    ['send-on-reconnect', ['old']],
+  ])('with %s, the delay of the first being over before the reconnect: %j', async (behavior, expected) => {
+    const world = await liveOnClock();
+    cut(world, behavior);
+    world.advance(200);
+    const socket = await connectAs(world.service, world.key);
+    world.advance(1_000);
+    expect(await receivedBy(world, socket)).toEqual(expected);
+  });
+
+  it.each<[WaitingFrames, readonly string[]]>([
+    ['drop', []],
+    ['send-when-due', ['old']],
+    ['send-on-reconnect', ['old']],
+  ])('with %s, after another connection took over: %j', async (behavior, expected) => {
+    const world = await liveOnClock();
+    world.service.setWaitingFrames(behavior);
+    world.service.push('market', 'old');
+    const socket = await connectAs(world.service, world.key);
+    expect(await world.socket.closed).toEqual({ code: 4001, reason: 'connection replaced' });
+    world.advance(500);
+    expect(await receivedBy(world, socket)).toEqual(expected);
+    expect(world.socket.messages).toEqual([]);
+  });
+
+  it('never reach a connection of the other feed', async () => {
+    for (const behavior of ['send-when-due', 'send-on-reconnect'] as const) {
+      const world = await liveOnClock();
+      cut(world, behavior);
+      const socket = await connectAs(world.service, world.key, 'raw');
+      world.advance(1_000);
+      expect(await receivedBy(world, socket)).toEqual([]);
+    }
+  });
+
+  it.each<[WaitingFrames, readonly string[]]>([
+    ['send-when-due', ['old', 'lost']],
+    ['send-on-reconnect', ['old']],
+  ])('survive a restart with %s, like what else was set', async (behavior, expected) => {
+    const world = await liveOnClock();
+    cut(world, behavior);
+    await world.service.restart();
+    const socket = await connectAs(world.service, world.key);
+    world.advance(500);
+    expect(await receivedBy(world, socket)).toEqual(expected);
+  });
+
+  it('are dropped when it changes during the outage', async () => {
+    const world = await liveOnClock();
+    cut(world, 'send-on-reconnect');
+    world.service.setWaitingFrames('send-when-due');
+    const socket = await connectAs(world.service, world.key);
+    world.advance(500);
+    expect(await receivedBy(world, socket)).toEqual([]);
+  });
+
+  it('are at most 64 MiB for an account that is not connected', async () => {
+    const world = await liveOnClock({ backlogBytes: Infinity });
+    cut(world, 'send-when-due');
+    for (let n = 0; n < 65; n += 1) world.service.push('market', Buffer.alloc(1024 * 1024, `${n % 10}`));
+    const socket = await connectAs(world.service, world.key);
+    world.advance(500);
+    await socket.first(65);
+    expect((await receivedBy(world, socket)).slice(0, 2)).toEqual(['old', 'lost']);
+    expect(socket.messages).toHaveLength(65);
+  });
+});
+
 describe('a close by the client', () => {
   it.each([
     [1000, 'done'],
@@ -351,10 +462,10 @@ it('never waits a negative time for the next message of the Free plan, which Nod
   const settings = serviceSettings({ scheduler: { now: () => now, schedule } as never, limits: { freeDelayMs: 50 } });
   const observer = { onViolation: noop, onClosed: noop };
   const connection = new Connection('market', webSocket as never, new Writable() as never, settings, observer);
-  connection.setDelayed(true);
-  connection.send(messageOf('first'));
+  const delayLine = new DelayLine(settings, () => connection);
+  delayLine.push('market', messageOf('first'));
   now = 10;
-  connection.send(messageOf('second'));
+  delayLine.push('market', messageOf('second'));
   now = 50;
   release();
   expect(waits).toEqual([50, 0]);

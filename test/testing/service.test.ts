@@ -398,6 +398,7 @@ describe('calls with invalid values', () => {
     ['push', ['market', { a: 1 }], '`payload` must be a string or a Uint8Array'],
     ['setCapacity', [-1], '`capacity` must be a whole number, 0 or more, or Infinity, got -1'],
     ['failCredentials', ['no'], '`isFailing` must be true or false'],
+    ['setWaitingFrames', ['late'], "`behavior` must be 'drop' or 'send-when-due' or 'send-on-reconnect'"],
     ['setTicketEndpoint', ['slow'], behavior],
     ['setTicketEndpoint', [{ status: 101 }], '`behavior.status` must be a whole number from 200 to 599, got 101'],
     ['setTicketEndpoint', [{ delayMs: -1 }], '`behavior.delayMs` must be a number of ms, from 0 to 2147483647, got -1'],

@@ -1,0 +1,79 @@
+import { mutantsIn } from '../../support/simulation.mjs';
+
+// Rules that are broken on purpose, each as a patch of a file in src/. The simulation finds violations of each. `seed`: a run that does.
+const patches = `
+# a connection is complete when it opens
+protocol/feed-state.ts, seed 9
+-completeFrom ?? at + freeDelayMs, isFixed
++completeFrom ?? at, isFixed
+# a frame at any time proves that there is no delay
+protocol/feed-state.ts, seed 9
+-completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
++completed(before, openedAt, outage);
+# a frame up to 450 ms after \`opened\` proves that there is no delay
+protocol/feed-state.ts, seed 51
+-completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
++completed(before, at < openedAt + 450 ? openedAt : Math.max(at, openedAt), outage);
+# a quiet connection is complete when it opened
+protocol/feed-state.ts, seed 9
+-return completed(before, settling.until, outage);
++return completed(before, settling.openedAt, outage);
+# a quiet connection is complete after 400 ms
+protocol/feed-state.ts, seed 17
+-export const freeDelayMs = 500;
++export const freeDelayMs = 400;
+# the first connection does not settle
+protocol/feed-state.ts, seed 9
+-      if (ended === undefined && isDue(settles)) return { ...opened, completeFrom: settles.until, outage: undefined };
++      if (ended === undefined) return { ...opened, completeFrom: event.at, outage: undefined };
+# the gap is in the future
+protocol/feed-state.ts, seed 9
+-completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
++completed(before, at < delayedFrom ? openedAt : until, outage);
+# an outage ends when the connection settles, although that connection ends before
+protocol/feed-state.ts, seed 9
+-    case 'disconnected': {
+-      if (event.failure.stage !== 'stream') return isOnlyRelay ? unchanged : down;
++    case 'disconnected': {
++      if (settling !== undefined) return { ...down, outage: undefined };
++      if (event.failure.stage !== 'stream') return isOnlyRelay ? unchanged : down;
+# an outage begins again when a connection ends that has not settled
+protocol/feed-state.ts, seed 9
+-outage: isOnlyRelay ? { ...begun, from } : (outage ?? begun) };
++outage: begun };
+# a number as deliveryDelayMs is the longest time, not the time
+protocol/feed-state.ts, seed 13
+-isFixed: completeFrom !== undefined };
++isFixed: false };
+# each frame of the ms of \`opened\` has a gap
+protocol/feed-state.ts, seed 10
+-outage.from >= openedAt) return
++outage.from > openedAt) return
+# a gap of the next subscription counts for the outage before it as well
+protocol/feed-state.ts, seed 152
+-outage === undefined || outage.from >= event.from || isGuess;
++outage === undefined || outage.from >= event.from || isGuess || settling !== undefined;
+# no timer ends the settling of a quiet connection
+feed/lifecycle.ts, seed 1
+-    timeout = timer(until - openedAt + 1, scheduler)
++    timeout = timer(until - openedAt + 60_000, scheduler)
+# a window is complete from \`opened\` on
+operators/window/time-windows.ts, seed 9
+-    const from = this.coveredFrom < Infinity ? undefined : this.outages.completeFrom(now);
++    const from = this.coveredFrom < Infinity ? undefined : (this.outages.completeFrom(now) ?? (this.hasSeenOpened ? now : undefined));
+# windows with align 'start' keep frames from before they begin
+operators/window/time-windows.ts, seed 10
+-    if (!this.hasBegun) return isChanged;
++
+# a reader from a time is complete from the record before it on
+log/records.ts, seed 7
+-Math.max(at, from.time)
++at
+# a snapshot of a connection that settles says that it is complete
+protocol/feed-state.ts, seed 1216
+-    return outage === undefined ? [event] :
++    return outage === undefined ? [{ ...event, completeFrom: event.at }] :
+`;
+
+/** @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]} */
+export const mutants = mutantsIn(undefined, patches);
