@@ -27,7 +27,7 @@ await withService(async (options, local) => {
   );
   // On the local service, the access expires after the third frame.
   const outage$ = feed$.pipe(frames(), take(3), tap({ complete: () => local?.account.expireAccess() }));
-  // The gap comes after the connection is open again. Another service is shown for two seconds of frames.
+  // The gap comes once the new connection is complete. Another service is shown for two seconds of frames.
   const shown$ = local ? feed$.pipe(filter(({ type }) => type === 'gap')) : feed$.pipe(frames(), delay(2_200));
   await lastValueFrom(merge(status$, outage$).pipe(takeUntil(figures$.pipe(skipUntil(shown$)))));
 });

@@ -12,7 +12,7 @@ await withService(async (options, local) => {
   let outages = 0;
   let hasExpired = false;
   const windows$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 100 } }).pipe(
-    // The first window begins with the first event, so it is complete. With `seed` and `add` no frame is stored.
+    // The first window begins when the connection is complete, so it is complete. With `seed` and `add` no frame is stored.
     tumblingWindow({ lengthMs: 500, align: 'start', seed: () => 0, add: (frames) => frames + 1 }),
     tap(({ start, value, complete, gaps }) => {
       windows += 1;

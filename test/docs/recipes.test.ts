@@ -288,19 +288,29 @@ const pushingNode = (): Promise<string> => {
     clearInterval(pushing);
   });
   let height = 0;
-  return serve((_request, response) => {
-    const transactions = hashes.splice(0).map((hash) => ({ hash, from: '0x1', nonce: hash }));
-    height += 1;
-    const result = { hash: `b${height}`, parentHash: `b${height - 1}`, number: String(height), transactions };
-    response.end(JSON.stringify({ result }));
+  let receipts: readonly object[] = [];
+  return serve((request, response) => {
+    void text(request).then((body) => {
+      if (body.includes('eth_getBlockReceipts')) response.end(JSON.stringify({ result: receipts }));
+      else response.end(JSON.stringify({ result: nextBlock() }));
+    });
   });
+  function nextBlock() {
+    const transactions = hashes.splice(0).map((hash) => ({ hash, from: '0x1', nonce: hash }));
+    receipts = transactions.map(({ hash, nonce }) => ({
+      transactionHash: hash,
+      status: Number(nonce) % 3 === 0 ? '0x0' : '0x1',
+    }));
+    height += 1;
+    return { hash: `b${height}`, parentHash: `b${height - 1}`, number: String(height), transactions };
+  }
 };
 
 itRuns(
   'the hit rate counts what the feed has shown of the blocks of a node',
   { code: withoutTypes('hit-rate'), env: async () => ({ NODE_URL: await pushingNode(), EVERY_MS: '500' }) },
   async ({ untilStdout }) => {
-    await untilStdout(/^\d\d:\d\d:\d\d shown 100\.0 %, lead \d+ ms, unknown -?\d+(, incomplete)?$/m);
+    await untilStdout(/^\d\d:\d\d:\d\d shown 100\.0 %, lead \d+ ms, failed [1-9]\d*, unknown -?\d+(, incomplete)?$/m);
   },
 );
 

@@ -12,6 +12,7 @@ import { feedOptionRules, resolveOptions, resolveTicketOptions } from '../../src
 import { consumeDefaults } from '../../src/log/consume.js';
 import { appendDefaults } from '../../src/log/append.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
+import { settingsOf } from '../../src/settle/settle-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
 import { cloneableSettings } from '../../src/worker/settings.js';
 import { read } from './fences.js';
@@ -85,6 +86,18 @@ it('the options of a relay in docs/relay.md have the defaults of the library', (
   const [rows = []] = tablesUnder('docs/relay.md', 'On the server');
   const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, textOf(value)]);
   expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
+});
+
+it('docs/outcomes.md has the bounds of settle with their defaults', () => {
+  const [rows = []] = tablesUnder('docs/outcomes.md', 'What it remembers');
+  const defaults: Readonly<Record<string, unknown>> = settingsOf({ key: String, withinMs: 1 });
+  const special: Readonly<Record<string, string>> = { withinMs: '', rememberMs: 'withinMs' };
+  expect(rows.map((row) => [row['option'], row['default']])).toEqual(
+    ['withinMs', 'withinBlocks', 'graceMs', 'rememberMs', 'maxTrades', 'maxBytes'].map((option) => [
+      option,
+      special[option] ?? textOf(defaults[option]),
+    ]),
+  );
 });
 
 it('docs/events.md lists exactly the events of the type', () => {

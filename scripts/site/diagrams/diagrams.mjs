@@ -59,7 +59,7 @@ const showOverlapping = (value) => {
   return shown.span ? { ...shown, span: { ...shown.span, level: Math.abs(value.start / 500) % 2 } } : shown;
 };
 
-const outageLine = '(TO)a-b-X--R--(TO)c-d|';
+const outageLine = '(TO)a-b-X--R--(TO)-(Gc)-d|';
 
 /** Runs a loop with work of 500 ms over what an operator returns. */
 const slowly = (name, iterableOf) =>

@@ -5,9 +5,9 @@ import { runDiagram, sourceOf, unitMs } from './run.mjs';
 
 /**
  * Reads a line of blocks. `o` is an empty block, `/` an empty one that takes the place of the block before, and a letter a block with this trade.
- * `A` has the slot of `a`. The node doesn't show the block at `missedAt`: the ledger fetches it.
+ * `A` has the slot of `a`. The node doesn't show the block at `missedAt`: the ledger fetches it. The trade `failed` was mined and reverted.
  */
-const chainOf = (line, missedAt) => {
+const chainOf = (line, { missedAt, failed }) => {
   const chain = [];
   [...line].forEach((letter, slot) => {
     if (letter === '-') return;
@@ -19,15 +19,18 @@ const chainOf = (line, missedAt) => {
     const at = slot * unitMs;
     chain.push({
       ...{ at, id: chain.length, parent, height, trades: isEmpty ? [] : [letter], isShown: at !== missedAt },
-      ...{ kind: isEmpty ? 'event' : 'value', label: isFork ? 'empty, fork' : isEmpty ? 'empty' : letter },
+      ...{
+        kind: isEmpty ? 'event' : 'value',
+        label: isFork ? 'empty, fork' : isEmpty ? 'empty' : letter === failed ? `${letter} failed` : letter,
+      },
     });
   });
   return chain;
 };
 
 /** Runs a feed and the blocks of a chain. */
-const outcomesOf = (feed, blocks, missedAt) => {
-  const chain = chainOf(blocks, missedAt);
+const outcomesOf = (feed, blocks, options = {}) => {
+  const chain = chainOf(blocks, options);
   const shown = chain.filter(({ isShown }) => isShown).map((block) => ({ ...block, value: block }));
   const settled = (source$, scheduler) => {
     const ledger$ = sourceOf(shown, scheduler).pipe(
@@ -36,7 +39,8 @@ const outcomesOf = (feed, blocks, missedAt) => {
         parent: ({ parent }) => parent,
         height: ({ height }) => height,
         fetchParent: ({ parent }) => of(chain.find(({ id }) => id === parent)),
-        entries: ({ trades }) => trades.map((key) => ({ key, slot: key.toLowerCase() })),
+        entries: ({ trades }) =>
+          trades.map((key) => ({ key, slot: key.toLowerCase(), failed: key === options.failed || undefined })),
       }),
     );
     return source$.pipe(
@@ -72,6 +76,12 @@ export const outcomeDiagrams = {
     'O---a-------------b-------',
     'o---o---a---o---b---o---o-',
   ),
+  'outcome-failed': diagramOf(
+    'failed: the trade was mined, but it was not executed',
+    'O---a---A-----------------',
+    'o---o---o---a---o---o-----',
+    { failed: 'a' },
+  ),
   'outcome-replaced': diagramOf(
     'replaced: the ledger has another trade of the slot',
     'O---a---A-----------------',
@@ -101,6 +111,6 @@ export const outcomeDiagrams = {
     'late: the node missed a block, and the ledger fetched it',
     'O---a---------------------',
     'o---o---a---o---o---o-----',
-    800,
+    { missedAt: 800 },
   ),
 };

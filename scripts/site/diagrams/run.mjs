@@ -19,7 +19,7 @@ const failureAt = (endedAt) => new TradeFeedError({ ...lost, endedAt });
 // Each event by its letter. Small letters are frames.
 const events = {
   T: (at) => ({ type: 'ticket-requested', at, feed: 'market' }),
-  O: (at, connection) => ({ type: 'opened', at, feed: 'market', connection }),
+  O: (at, connection) => ({ type: 'opened', at, feed: 'market', connection, completeFrom: at }),
   X: (at) => ({ type: 'disconnected', at, failure: failureAt(at) }),
   R: (at) => ({ type: 'reconnecting', at, delayMs: 3 * unitMs, attempt: 1, verdict: 'renew' }),
   S: (at) => ({ type: 'stopped', at, failure: failureAt(at) }),
@@ -29,27 +29,29 @@ const labels = { T: 'ticket', O: 'opened', X: 'lost', R: 'waiting', S: 'stopped'
 
 /**
  * Reads a line such as `Oa-b--X---Oc|` into messages: `{ at, value, label, kind }`. `Oa` in parentheses have the same time: `(Oa)`. After an outage, `opened` is
- * followed by the gap, as in a feed. `payloads` has the text of a frame whose payload isn't its letter.
+ * followed by the gap, as with `deliveryDelayMs: 0`, unless the line has a `G` in its place. `payloads` has the text of a frame whose payload isn't its letter.
  */
 export const messagesOf = (line, payloads = {}) => {
   const messages = [];
-  let [slot, isGroup, connection, lostAt] = [0, false, 0, undefined];
+  let [slot, isGroup, connection, openedAt, lostAt] = [0, false, 0, 0, undefined];
   for (const letter of line) {
     const at = slot * unitMs;
     const add = (value, label, kind) => messages.push({ at, value, label, kind });
+    const addGap = () => {
+      const [from, to, failure] = [lostAt, openedAt, failureAt(lostAt)];
+      add({ type: 'gap', from, to, durationMs: to - from, failure }, labels.G, 'gap');
+      lostAt = undefined;
+    };
     if (letter === '(') isGroup = true;
     else if (letter === ')') isGroup = false;
     else if (letter === '|') add(undefined, '', 'end');
     else if (letter === '#') add(failureAt(at), '', 'error');
+    else if (letter === 'G') addGap();
     else if (letter in events) {
-      if (letter === 'O') connection += 1;
+      if (letter === 'O') [connection, openedAt] = [connection + 1, at];
       add(events[letter](at, connection), labels[letter], 'event');
       if (letter === 'X') lostAt = at;
-      if (letter === 'O' && lostAt !== undefined) {
-        const [from, failure] = [lostAt, failureAt(lostAt)];
-        add({ type: 'gap', from, to: at, durationMs: at - from, failure }, labels.G, 'gap');
-        lostAt = undefined;
-      }
+      if (letter === 'O' && lostAt !== undefined && !line.includes('G')) addGap();
     } else if (letter !== '-') add(frameAt(payloads[letter] ?? letter)(at, connection), letter, 'frame');
     if (!isGroup && letter !== '(') slot += 1;
   }
