@@ -46,6 +46,8 @@ const subscribe = (profile: feeds.Profile): Command => ({
       const timeouts = { ticketTimeoutMs, handshakeTimeoutMs, idleTimeoutMs };
       const options = {
         baseUrl: world.service.baseUrl,
+        // The model has no delay: `test/feed/continuity` has both plans.
+        deliveryDelayMs: 0,
         ...timeouts,
         maxFrameBytes: 100_000,
         backoff: { ...backoff, random: () => drawn },
