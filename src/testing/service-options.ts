@@ -107,10 +107,10 @@ export type TicketEndpointBehavior = 'normal' | 'unreachable' | EndpointAnswer;
 /** How the handshake behaves: `normal` follows the contract, `unreachable` cuts the connection of each handshake. */
 export type HandshakeBehavior = 'normal' | 'unreachable' | HandshakeAnswer;
 
-export const waitingFrames = ['drop', 'send-when-due', 'send-on-reconnect'] as const;
+export const waitingFrames = ['drop', 'send-when-due', 'send-on-reconnect'] as const satisfies readonly WaitingFrames[];
 
 /** What becomes of the frames that wait for the Free plan's delay when a connection closes. */
-export type WaitingFrames = (typeof waitingFrames)[number];
+export type WaitingFrames = 'drop' | 'send-when-due' | 'send-on-reconnect';
 
 export interface Endpoints {
   ticket: TicketEndpointBehavior;
