@@ -245,7 +245,8 @@ describe.each<Plan>(['developer', 'free'])('on the plan %s, a connection is comp
       subscription.add(
         feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 50 })).subscribe((each) => windows.push(each)),
       );
-      const isCompleteAfter = (time: number) => windows.some(({ start, complete }) => complete && start >= time);
+      const isCompleteAfter = (time: number) =>
+        windows.some(({ start, count, complete }) => complete && count > 0 && start >= time);
       await waitFor(() => isCompleteAfter(0));
       if (place === afterAStop) replace(service);
       else service.dropConnections();

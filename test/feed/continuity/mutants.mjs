@@ -61,6 +61,10 @@ feed/lifecycle.ts, seed 1
 operators/window/time-windows.ts, seed 9
 -    const from = this.coveredFrom < Infinity ? undefined : this.outages.completeFrom(now);
 +    const from = this.coveredFrom < Infinity ? undefined : (this.outages.completeFrom(now) ?? (this.hasSeenOpened ? now : undefined));
+# a connection that was open before the subscription is complete for it at once
+operators/window/time-windows.ts, seed 1074
+-Math.min(from, this.beganAt + freeDelayMs)
++Math.min(from, this.beganAt)
 # windows with align 'start' keep frames from before they begin
 operators/window/time-windows.ts, seed 10
 -    if (!this.hasBegun) return isChanged;
