@@ -387,7 +387,9 @@ const eventsAfter = (
     // While it settles, the outage goes on.
     return outage === undefined ? [event] : [first?.type === 'disconnected' ? first : endOf(outage), event];
   }
-  if (event.type === 'gap' && outage !== undefined && settling?.isFixed === true) return withFirstGap(events, event);
+  // Dropped frames are missing only for who received the others, so no later subscriber gets that gap.
+  const isFirstGap = event.type === 'gap' && event.missed === undefined && settling?.isFixed === true;
+  if (isFirstGap && outage !== undefined) return withFirstGap(events, event);
   if (!isOfAttempt(event)) return completeFrom === undefined ? events : settledSnapshot(events, completeFrom);
   // Keeps the first `disconnected`: its failure began the outage. The one before a first gap is over.
   const isOver = events.some(({ type }) => type === 'gap');

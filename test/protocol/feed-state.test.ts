@@ -401,6 +401,14 @@ describe('snapshot', () => {
     expect(foldItem(reopened, 40).gaps).toMatchObject([{ from: 9, to: 40 }]);
   });
 
+  it('keeps the first gap if frames are dropped meanwhile: a late subscriber lacks none of those', () => {
+    const before = stateAfter([opened(3), disconnected(9), { ...opened(20), completeFrom: 120 }, gapOf(9, 30)]);
+    const after = foldEvent(before, { ...gapOf(40, 50), missed: 2 }, 30);
+    expect(after.totals.missed).toBe(2);
+    expect(after.events).toEqual(before.events);
+    expect(stateOf(after.events).outage?.from).toBe(30);
+  });
+
   it('has the first gap while a connection settles for a fixed time: a late subscriber receives only the second one', () => {
     const fixed = { ...opened(20), completeFrom: 120 };
     const before = stateAfter([opened(3), disconnected(9), fixed]);
