@@ -1,4 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { type SchedulerLike, Subscription } from 'rxjs';
+import { createLifecycle, type Lifecycle } from '../../../src/feed/lifecycle.js';
 import { Bell } from '../../../src/log/bell.js';
 import { committedIn, consume$, readableFolder } from '../../../src/log/consume.js';
 import { LogReader } from '../../../src/log/reader.js';
@@ -28,6 +30,15 @@ export interface Run {
 /** Runs writers, readers and a consumer of one log once, in virtual time. */
 export const simulate = (seed: number): Promise<Run> => new Simulation(seed).run();
 
+/** A writer, and the feed whose events it adds. */
+interface Writing {
+  readonly log: LogWriter;
+  readonly process: Process;
+  readonly source: Lifecycle;
+  isOpen: boolean;
+  hasFrame: boolean;
+}
+
 interface Running {
   readonly process: Process;
   readonly close: () => void;
@@ -43,7 +54,7 @@ class Simulation {
   readonly #faults: Record<string, number> = {};
   readonly #truth: Truth;
   readonly #settings: WriterSettings;
-  #writer: { readonly log: LogWriter; readonly process: Process; isOpen: boolean } | undefined;
+  #writer: Writing | undefined;
   readonly #readers = new Map<string, Running & { readonly observer: Observer; readonly reader: LogReader }>();
   #consumer: Running | undefined;
   #committed = 0;
@@ -163,6 +174,13 @@ class Simulation {
     };
   }
 
+  /** The timers of a feed, which end with its process. */
+  #scheduler(process: Process): SchedulerLike {
+    const schedule = (work: () => void, ms = 0) =>
+      new Subscription(this.#world.after(ms, () => process.isAlive && work()));
+    return { now: () => this.#now, schedule: schedule as SchedulerLike['schedule'] };
+  }
+
   #reader(process: Process, settings: ReaderSettings): LogReader {
     const world = this.#world;
     const bell = new Bell(process.folder, (ms, call) => world.after(ms, call), false);
@@ -190,7 +208,8 @@ class Simulation {
         this.#note(`writer: ${String((error.cause as Error | undefined)?.message)}`);
         return true;
       });
-      this.#writer = { log, process, isOpen: false };
+      const source = createLifecycle((event) => log.add(event), { scheduler: this.#scheduler(process) });
+      this.#writer = { log, process, source, isOpen: false, hasFrame: false };
       this.#note('writer starts');
     } catch (error) {
       this.#disk.kill(process);
@@ -209,18 +228,24 @@ class Simulation {
     const at = this.#now - (this.#seed % 3 === 0 ? 40 : 0);
     if (!writer.isOpen) {
       writer.isOpen = true;
+      writer.hasFrame = false;
       this.#connections += 1;
-      writer.log.add({ type: 'opened', at, feed: 'market', connection: this.#connections });
+      // Half of the feeds have the option `deliveryDelayMs: 0`, as for the plan Developer.
+      const complete = this.#seed % 2 === 1 && { completeFrom: at };
+      writer.source.emit({ type: 'opened', at, feed: 'market', connection: this.#connections, ...complete });
     } else if (isTrue(0.03)) {
       writer.isOpen = false;
       const failure = createFailure(logMeanings.paused, { stage: 'stream', endedAt: at });
-      writer.log.add({ type: 'disconnected', at, failure });
-    } else
+      writer.source.emit({ type: 'disconnected', at, failure });
+    } else {
+      if (!writer.hasFrame) writer.source.firstFrame(at);
+      writer.hasFrame = true;
       for (let count = Math.floor(between(1, 6)); count > 0; count -= 1) {
         this.#sent += 1;
         const text = JSON.stringify({ n: this.#sent, pad: 'x'.repeat(Math.floor(between(0, 40))) });
         writer.log.add(new Frame('market', Buffer.from(text), false, at, this.#connections));
       }
+    }
   }
 
   #kill(): void {
