@@ -16,7 +16,10 @@ import { ledger } from 'rx-trade-feed/settle';
 export const nodeLedger$ = (call) => {
   /** @type {Block | undefined} */
   let newest;
-  /** @param {Header | null} header */
+  /**
+   * @param {Header | null} header
+   * @returns {Promise<Block | undefined>}
+   */
   const withReceipts = async (header) => {
     if (header === null) return undefined;
     if (header.hash === newest?.hash) return newest;

@@ -1,5 +1,6 @@
 import { asyncScheduler, Observable, type SchedulerLike, share, type SubjectLike, type Subscriber, timer } from 'rxjs';
 import { aScheduler, clampMs, durationMs, validated } from '../protocol/validate.js';
+import { FeedFollower } from './items/follow-feed.js';
 
 /** The options of {@link shareFeed}. */
 export interface ShareFeedOptions {
@@ -15,7 +16,8 @@ export interface ShareFeedOptions {
 /**
  * Shares one connection among all subscribers: an account only gets one live connection (contract, section 3.2).
  *
- * The first subscriber opens the connection; later ones get the values from then on. The connection closes `lingerMs`
+ * The first subscriber opens the connection; later ones get the values from then on. If they join while it settles, they
+ * first get its `opened`, with the `disconnected` of an outage that goes on. The connection closes `lingerMs`
  * after the last subscriber has left, unless another one comes before. Completes and errors with the source, for all
  * subscribers; subscribing after that starts a new attempt, with a new ticket. Keep the Observable and share that: each
  * call of `shareFeed` opens its own connection. Memory: the subscribers.
@@ -39,7 +41,28 @@ export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observab
   const rules = { lingerMs: durationMs, scheduler: aScheduler };
   const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, rules);
   const resetOnRefCountZero = lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler);
-  return <E>(source: Observable<E>) => source.pipe(share<E>({ connector: fanOut, resetOnRefCountZero }));
+  return <E>(source: Observable<E>) =>
+    source.pipe(share<E>({ connector: () => feedFanOut(() => scheduler.now()), resetOnRefCountZero }));
+};
+
+/**
+ * Creates a connector for a feed. To a late subscriber, the first frame would prove that nothing is missing, so while
+ * the connection settles it receives the events that say so.
+ */
+const feedFanOut = <E>(now: () => number): SubjectLike<E> => {
+  const feed = new FeedFollower();
+  const subject = fanOut<E>();
+  return {
+    ...subject,
+    subscribe: (observer) => {
+      for (const event of feed.settlingAt(now())) observer.next?.(event as E);
+      return subject.subscribe(observer);
+    },
+    next: (value) => {
+      feed.next(value);
+      subject.next(value);
+    },
+  };
 };
 
 /**

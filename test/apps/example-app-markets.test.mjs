@@ -77,7 +77,11 @@ const countCandles = (frames, start, end) => {
 
 describe('the operators, with created events', () => {
   const start = Date.UTC(2026, 10, 20, 12);
-  const opened = (at, connection) => ({ type: 'opened', at: start + at, feed: 'market', connection });
+  /** As with `deliveryDelayMs: 0`, so that the connection is complete at once. */
+  const opened = (at, connection) => {
+    const openedAt = start + at;
+    return { type: 'opened', at: openedAt, feed: 'market', connection, completeFrom: openedAt };
+  };
   let frame;
   let valuesFor;
   before(async () => {

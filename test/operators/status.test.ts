@@ -18,6 +18,7 @@ import { type FeedStats, feedStats } from '../../src/operators/feed-stats.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
 import { shareFeed } from '../../src/operators/share-feed.js';
 import { TradeFeedError, relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import type { Opened } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import {
   disconnected,
@@ -27,6 +28,7 @@ import {
   lost,
   marbles,
   opened,
+  opening,
   reconnecting,
   requested,
   watermark,
@@ -126,6 +128,28 @@ describe('shareFeed', () => {
       expectObservable(shared$, first).toBe(' -a-b-c');
       expectObservable(shared$, second).toBe('-----c-d');
       expectSubscriptions(source$.subscriptions).toBe('^----------!');
+    });
+  });
+
+  it('first gives `opened` to a subscriber that joins while the connection settles, and the outage that goes on', () => {
+    const [d, g, h] = [disconnected(0), gapOf(0, 8), gapOf(8, 18)];
+    const o: Opened = { ...opening(2), completeFrom: 18 };
+    const values = { d, o, g, f: frameOf('f', 8), h, e: frameOf('e', 19) };
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const shared$ = cold('        d-o-----(gf)------he', values).pipe(shareFeed({ lingerMs: 0, scheduler }));
+      expectObservable(shared$).toBe('                d-o-----(gf)------he', values);
+      expectObservable(shared$, '---^').toBe('        ---(do)-(gf)------he', values);
+      expectObservable(shared$, '------------^').toBe('------------(dog)-he', values);
+    });
+  });
+
+  it('gives no `opened` to a subscriber that joins once the connection is complete, even if no frame has shown it', () => {
+    const values = { o: opening(0), f: frameOf('f', 600) };
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const shared$ = cold('o 599ms f', values).pipe(shareFeed({ lingerMs: 0, scheduler }));
+      expectObservable(shared$).toBe('o 599ms f', values);
+      expectObservable(shared$, '499ms ^').toBe('499ms o 100ms f', { ...values, o: opening(499) });
+      expectObservable(shared$, '500ms ^').toBe('600ms f', values);
     });
   });
 

@@ -1,7 +1,16 @@
 import type { Stopped } from '../../protocol/event.js';
 import { failureOf } from '../../protocol/failures/trade-feed-error.js';
-import { afterEvent, afterItem, type FeedState, hasStopped, noFeed } from '../../protocol/feed-state.js';
-import { frameOf, isFrame, isLifecycle, timeOf } from './item.js';
+import {
+  afterEvent,
+  afterItem,
+  afterTime,
+  type FeedState,
+  hasStopped,
+  noFeed,
+  type Snapshot,
+  snapshotAt,
+} from '../../protocol/feed-state.js';
+import { frameOf, isFrame, isLifecycle, isLogged, timeOf } from './item.js';
 
 /**
  * Follows the state of the feed through the events and items an operator receives. Fills in what a source leaves out:
@@ -11,6 +20,7 @@ export class FeedFollower {
   #state: FeedState = noFeed;
   /** The time of the newest event or item, in epoch ms. */
   #newestAt: number | undefined;
+  #isLogged = false;
 
   get state(): FeedState {
     return this.#state;
@@ -20,10 +30,21 @@ export class FeedFollower {
     const at = timeOf(value) ?? this.#newestAt;
     if (!isFrame(value) && isLifecycle(value)) {
       this.#state = afterEvent(this.#state, value, this.#newestAt);
+      this.#isLogged = isLogged(value);
       if (value.type === 'watermark') return this.#state;
     } else this.#state = afterItem(this.#state, at ?? Date.now(), frameOf(value));
     this.#newestAt = at;
     return this.#state;
+  }
+
+  /** Returns the events for a late subscriber while the connection settles, otherwise none. `now` is in epoch ms. */
+  settlingAt(now: number): Snapshot {
+    const { settling, watermark } = this.#state;
+    if (settling === undefined) return [];
+    const newestAt = Math.max(this.#newestAt ?? now, watermark ?? -Infinity);
+    // A log and a source with watermarks have their own time.
+    const at = this.#isLogged || watermark !== undefined ? newestAt : Math.max(newestAt, now);
+    return afterTime(this.#state, at).settling === undefined ? [] : snapshotAt(this.#state, at);
   }
 
   /** Receives the error of the source. Returns whether it came without a `stopped` event. */

@@ -1,6 +1,7 @@
-import { type Observable, retry, type SchedulerLike, share, timer, VirtualTimeScheduler } from 'rxjs';
+import { type Observable, retry, type SchedulerLike, timer, VirtualTimeScheduler } from 'rxjs';
 import { relayFeed$ } from '../../../src/browser/index.js';
 import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
+import { shareFeed } from '../../../src/operators/share-feed.js';
 import type { Gap, RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay } from '../../../src/relay/index.js';
 import { createChance } from '../../cluster/simulation/chance.js';
@@ -102,15 +103,14 @@ const runIn = (scheduler: VirtualTimeScheduler, seed: number, options: RunOption
   let left = cuts;
   const conditions = { scheduler, clock, service, network, faults, case: of, stops, cuts: () => (left -= 1) >= 0 };
   const resubscribe = { delay: () => timer(Math.round(faults.between(0, 800)), scheduler) };
-  const feed$ = clientFeed$(conditions).pipe(retry(resubscribe), share());
+  const feed$ = clientFeed$(conditions).pipe(retry(resubscribe), shareFeed({ lingerMs: 0, scheduler: clock }));
 
   const events: RelayedEvent[] = [];
   const observers = [new Observer('direct', feed$, { clock, isThorough: true, stops })];
   feed$.subscribe((event) => events.push(event));
   // A relay ends with its feed.
   if (!stops) observers.push(...pages(feed$, clock));
-  // Who joins while a connection settles takes its first frame as new, so nothing is promised if that can be an old one.
-  const mostLate = of.waiting === 'send-on-reconnect' ? 0 : 3;
+  const mostLate = 3;
   for (let late = 0; left >= 0;) {
     if (late < mostLate && joins.isTrue(0.3)) {
       late += 1;

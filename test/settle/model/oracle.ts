@@ -42,6 +42,8 @@ class Truth {
   /** What this node does show. */
   readonly #actual: readonly Stay[];
   readonly #sights: readonly At<string>[];
+  /** From when the feed is complete: its first frame, or 500 ms after it opened. */
+  readonly #startOfFeed: number;
   readonly #startOfLedger: number;
   readonly #delivered: readonly At<Block>[];
   /** When it received a block that it follows, or its tip once more. Nothing else moves its time. */
@@ -59,6 +61,7 @@ class Truth {
     this.#actual = stays;
     this.#proofs = proofs;
     this.#sights = world.sights.filter(({ at }) => !world.feedOutages.some(({ from, to }) => at >= from && at < to));
+    this.#startOfFeed = Math.min(world.begin + 500, this.#sights[0]?.at ?? Infinity);
     this.#startOfLedger = delivered[0]?.at ?? Infinity;
     const down = world.ledgerOutages[0]?.from ?? Infinity;
     const lastWhole = proofs.findLast((at) => at < down && this.#isWhole(at, world.blocks));
@@ -200,7 +203,7 @@ class Truth {
 
   #problemOfUnknown(result: Result & { readonly state: 'unknown' }): string | undefined {
     const { because, at, key, seenAt } = result;
-    const { feedOutages, canFetch, begin, limits } = this.#world;
+    const { feedOutages, canFetch, limits } = this.#world;
     const { graceMs, rememberMs } = limits;
     const confirmedAt = this.#actual.filter((each) => each.key === key && each.from <= at).map((each) => each.from);
     // If a node gives up a hole, it continues with the highest block it has.
@@ -212,7 +215,7 @@ class Truth {
     switch (because.why) {
       case 'start':
         return because.side === 'feed'
-          ? confirmedAt.some((each) => each - rememberMs < begin)
+          ? confirmedAt.some((each) => each - rememberMs < this.#startOfFeed)
             ? undefined
             : 'the feed had begun'
           : (seenAt ?? 0) - graceMs < this.#startOfLedger
