@@ -1,7 +1,7 @@
 import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, merge, mergeMap, NEVER, noop } from 'rxjs';
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
-import { afterEvent, afterItem, type FeedState, noFeed } from '../protocol/feed-state.js';
+import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
 import type { CliContext, Interrupt, Output } from './context.js';
 import { ExitCode, localError } from './errors.js';
 import type { View } from './view/terminal.js';
@@ -65,7 +65,7 @@ export const statusAfter = (status: Status, event: CliEvent): Status => {
   if (event.type === 'frame') {
     const { receivedAt: now, byteLength } = event;
     const total = { frames: frames + 1, bytes: bytes + byteLength };
-    return { ...status, ...total, now, life: afterItem(life, now, event), lastFrame: event };
+    return { ...status, ...total, now, life: afterFrame(life, now, event), lastFrame: event };
   }
   if (event.type === 'ended') return { ...status, now: event.at };
   if (event.type === 'tick')

@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, Observable, pipe, type SchedulerLike, Subscription, tap, timer } from 'rxjs';
 import type { Disconnected, LifecycleEvent, Reconnecting } from '../protocol/event.js';
 import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { afterEvent, afterItem, afterTime, type FeedState, noFeed } from '../protocol/feed-state.js';
+import { afterEvent, afterFrame, afterTime, type FeedState, noFeed } from '../protocol/feed-state.js';
 import { backoff, type BackoffOptions, type Reconnect } from './backoff.js';
 
 export type Emit = (event: LifecycleEvent) => void;
@@ -70,7 +70,7 @@ export const createLifecycle = (
   };
   return {
     emit: (event) => fold(event).forEach(deliver),
-    firstFrame: (at) => pass(afterItem(state, at)),
+    firstFrame: (at) => pass(afterFrame(state, at)),
     stop: (error) => {
       const events = fold({ type: 'stopped', at: Date.now(), failure: failureOf(error) });
       if (error instanceof TradeFeedError) events.forEach(deliver);

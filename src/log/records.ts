@@ -8,7 +8,7 @@ import { logMeanings } from '../protocol/failures/classify.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
-  afterItem,
+  afterFrame,
   type FeedState,
   noFeed,
   snapshotNotBefore,
@@ -202,12 +202,12 @@ export class Records {
     if (!isBefore && this.#isGone) this.#writerIsBack(record);
     const place = (this.#place = afterRecord(this.#place as Place, record ?? aFrame, at));
     if (record === undefined) {
-      this.#state = afterItem(this.#state, at);
+      this.#state = afterFrame(this.#state, at);
       return;
     }
     this.#state =
       record.type === 'frame'
-        ? afterItem(this.#state, record.receivedAt, record)
+        ? afterFrame(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
     if (isBefore) return;
     const emitted = record as Recorded & { position?: LogPosition | undefined };

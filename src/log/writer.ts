@@ -8,7 +8,7 @@ import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import {
   afterEvent,
-  afterItem,
+  afterFrame,
   afterTime,
   type FeedState,
   noFeed,
@@ -118,7 +118,7 @@ export class LogWriter {
     const time = stamped(value);
     const isItem = value.type === 'frame';
     this.#before = this.#state;
-    this.#state = isItem ? afterItem(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at);
+    this.#state = isItem ? afterFrame(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at);
     // A gap that the source emits is one of these.
     for (const gap of this.#state.gaps) this.#record(gap, stamped(gap));
     // The other frames of a turn are as late or later, so one look at the clock is enough.

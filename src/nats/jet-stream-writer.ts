@@ -15,7 +15,7 @@ import { SizedQueue } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';
+import { afterEvent, afterFrame, type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';
 import { type AnyFrame, withOwnPayload } from '../protocol/frame.js';
 import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -267,8 +267,8 @@ const newId = (): string => randomBytes(6).toString('hex');
 const bytesOf = (event: Waiting): number => (event.type === 'frame' ? event.byteLength : 0) + 256;
 
 const folded = (state: FeedState, event: Waiting, newestAt?: number): FeedState => {
-  if (event.type === 'lost') return afterItem(state, event.to);
-  return event.type === 'frame' ? afterItem(state, event.receivedAt, event) : afterEvent(state, event, newestAt);
+  if (event.type === 'lost') return afterFrame(state, event.to);
+  return event.type === 'frame' ? afterFrame(state, event.receivedAt, event) : afterEvent(state, event, newestAt);
 };
 
 const recordsOf = ({ gaps }: FeedState, event: Waiting): readonly Stored[] => {

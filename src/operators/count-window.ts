@@ -83,7 +83,7 @@ class CountWindows extends BatchCollector<unknown> {
       return false;
     }
     const time = timeOf(event) ?? this.clock();
-    this.outages.item(time, -Infinity);
+    this.outages.item(event, time, -Infinity);
     if (time > this.now) this.now = time;
     if (this.open === undefined) {
       this.start = this.now;

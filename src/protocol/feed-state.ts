@@ -135,17 +135,24 @@ export const afterEvent = (state: FeedState, event: ClusterLifecycleEvent, newes
   };
 };
 
-/** Folds an item into the state. It proves that a connection is open, even if the events were filtered out. */
-export const afterItem = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
+/** Folds a frame into the state. It proves that a connection is open, even if the events were filtered out. */
+export const afterFrame = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
   const { open, settling, outage } = before;
   if (open !== undefined) {
-    if (settling !== undefined) return afterFirstItem(before, settling, at);
+    if (settling !== undefined) return afterFirstFrame(before, settling, at);
     return withoutGaps(before);
   }
   const opened = { at, connection: frame?.connection ?? 1 };
   const events = frame === undefined ? [] : openedBy(frame);
   return completed({ ...before, hasOpened: true, open: opened, events, failuresInRow: 0 }, at, outage);
 };
+
+/**
+ * Folds an item that an operator created. It may be late, like a window, so it shows neither that an outage is over nor
+ * from when a connection is complete.
+ */
+export const afterValue = (before: FeedState, at: number): FeedState =>
+  before.open === undefined && before.outage === undefined ? afterFrame(before, at) : afterTime(before, at);
 
 /** Folds the time into the state, in epoch ms: no item or event before it follows. */
 export const afterTime = (before: FeedState, at: number): FeedState => {
@@ -170,12 +177,12 @@ const beforeEvent = (state: FeedState, event: ClusterLifecycleEvent, newestAt = 
 
 const withoutGaps = (state: FeedState): FeedState => (state.gaps.length === 0 ? state : { ...state, gaps: none });
 
-const afterFirstItem = (before: FeedState, settling: Settling, at: number): FeedState => {
+const afterFirstFrame = (before: FeedState, settling: Settling, at: number): FeedState => {
   const { outage } = before;
   const { openedAt, delayedFrom, until, isFixed } = settling;
   if (at >= until || isDue(settling)) return completed(before, until, outage);
   if (!isFixed) return completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
-  // The gap before the first item; another one follows at `until`.
+  // The gap before the first frame; another one follows at `until`.
   if (outage === undefined || outage.from >= openedAt) return withoutGaps(before);
   const gap = gapUntil(outage, at);
   return withGaps({ ...before, outage: { ...outage, from: at }, events: withFirstGap(before.events, gap) }, [gap]);

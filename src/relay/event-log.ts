@@ -6,7 +6,7 @@ import { writeEventLine } from '../protocol/event-line.js';
 import type { RelayedEvent, Watermark } from '../protocol/event.js';
 import {
   afterEvent,
-  afterItem,
+  afterFrame,
   afterTime,
   completeAfter,
   type FeedState,
@@ -338,7 +338,7 @@ export const hasClock = ({ events, hasOpened }: FeedState): boolean => events.le
 
 // Values don't change the state: during an outage they're the delayed output of an operator.
 export const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {
-  if (event.type === 'frame') return afterItem(state, event.receivedAt, event);
+  if (event.type === 'frame') return afterFrame(state, event.receivedAt, event);
   return isLifecycle(event) ? afterEvent(state, event, newestAt) : state;
 };
 

@@ -1,7 +1,8 @@
 import { EventTime } from '../operators/items/event-time.js';
+import { afterItem } from '../operators/items/follow-feed.js';
 import { timeOf } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import { afterEvent, afterItem, afterTime, createGap, type FeedState } from '../protocol/feed-state.js';
+import { afterEvent, afterFrame, afterTime, createGap, type FeedState } from '../protocol/feed-state.js';
 import { gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
 import type { Settings } from './settle-options.js';
 import type { Because } from './outcome.js';
@@ -83,7 +84,8 @@ export class Side {
     // Most items have the time of the one before.
     if (at !== this.lastAt) this.receive(value, at);
     const { open, settling, gaps } = this.state;
-    if (open === undefined || settling !== undefined || gaps.length > 0) this.follow(afterItem(this.state, at));
+    if (open === undefined || settling !== undefined || gaps.length > 0)
+      this.follow(this.name === 'feed' ? afterItem(this.state, value, at) : afterFrame(this.state, at));
     return at;
   }
 

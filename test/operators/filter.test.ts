@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type OperatorFunction, Subject, from } from 'rxjs';
+import { type OperatorFunction, Subject, from, of } from 'rxjs';
 import { frames } from '../../src/operators/frames.js';
 import { gaps } from '../../src/operators/gaps.js';
 import { Decoded } from '../../src/operators/items/item.js';
@@ -22,8 +22,10 @@ import {
   issued,
   marbles,
   opened,
+  opening,
   reconnecting,
   requested,
+  stopped,
   watermark,
 } from './stream.js';
 
@@ -276,6 +278,13 @@ describe('frames and gaps', () => {
       expectObservable(source$.pipe(gaps())).toBe(gapsOnly, values);
       expectSubscriptions(source$.subscriptions).toBe([sub, sub]);
     });
+  });
+
+  it('gaps ends an outage 500 ms after `opened` if only items without a time follow, which may have been delayed', () => {
+    const again = [opened(3), stopped(4), requested(10), issued(11), opening(20)];
+    const seen = (...items: readonly unknown[]) => emittedBy(of(...again, ...items).pipe(gaps()));
+    expect(seen({ price: 1 })).toMatchObject([{ from: 4, to: 520 }]);
+    expect(seen(frameOf('f', 30))).toMatchObject([{ from: 4, to: 20 }]);
   });
 });
 

@@ -9,7 +9,8 @@ import { workerMeanings } from '../../src/protocol/failures/classify.js';
 import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   afterEvent as foldEvent,
-  afterItem as foldItem,
+  afterFrame as foldItem,
+  afterValue,
   completeAfter,
   createGap,
   type FeedState,
@@ -391,6 +392,15 @@ describe('snapshot', () => {
     ])('returns the time up to which no frame is missing after %s', (_what, before, event, complete) => {
       expect(completeAfter(10, stateAfter(before), event)).toBe(complete);
     });
+  });
+
+  it('shows by a value only what time it is, because an operator may emit it late', () => {
+    const settling = stateAfter([opened(3), disconnected(9), requested(10), issued(11), opening(20)]);
+    expect(afterValue(settling, 30)).toMatchObject({ completeFrom: undefined, outage: { from: 9 } });
+    expect(afterValue(settling, 520).gaps).toMatchObject([{ from: 9, to: 520 }]);
+    const down = stateAfter([opened(3), disconnected(9)]);
+    expect(afterValue(down, 30)).toBe(down);
+    expect(afterValue(noFeed, 30)).toMatchObject({ open: { at: 30 }, completeFrom: 30 });
   });
 
   it('still settles after a gap with a number of frames: they were dropped on the way', () => {

@@ -1,7 +1,7 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
+import { afterEvent, afterFrame, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
 import { type Snapshot, snapshotAfterGap, snapshotAt, stateOf } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
@@ -57,7 +57,7 @@ export class TabState extends ResumePoint {
     this.#facts.event(event);
     const { type } = event;
     this.#state =
-      type === 'frame' ? afterItem(this.#state, event.receivedAt, event) : afterEvent(this.#state, event, undefined);
+      type === 'frame' ? afterFrame(this.#state, event.receivedAt, event) : afterEvent(this.#state, event, undefined);
   }
 
   /** Handles a leader's message, and emits this tab's events for it. */

@@ -2,8 +2,9 @@ import type { Stopped } from '../../protocol/event.js';
 import { failureOf } from '../../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
-  afterItem,
+  afterFrame,
   afterTime,
+  afterValue,
   type FeedState,
   hasStopped,
   noFeed,
@@ -27,13 +28,18 @@ export class FeedFollower {
   }
 
   next(value: unknown): FeedState {
-    const at = timeOf(value) ?? this.#newestAt;
+    const ownTime = timeOf(value);
     if (!isFrame(value) && isLifecycle(value)) {
       this.#state = afterEvent(this.#state, value, this.#newestAt);
       this.#isLogged = isLogged(value);
       if (value.type === 'watermark') return this.#state;
-    } else this.#state = afterItem(this.#state, at ?? Date.now(), frameOf(value));
-    this.#newestAt = at;
+      this.#newestAt = ownTime;
+      return this.#state;
+    }
+    // While a connection settles, an item without a time must not have that of `opened`.
+    const newestAt = this.#state.settling === undefined ? this.#newestAt : undefined;
+    this.#state = afterItem(this.#state, value, ownTime ?? newestAt ?? Date.now());
+    this.#newestAt = ownTime ?? this.#newestAt;
     return this.#state;
   }
 
@@ -54,6 +60,12 @@ export class FeedFollower {
     return stopped !== undefined;
   }
 }
+
+/** Folds an item into the state, at its time in epoch ms. */
+export const afterItem = (state: FeedState, item: unknown, at: number): FeedState => {
+  const frame = frameOf(item);
+  return frame === undefined ? afterValue(state, at) : afterFrame(state, at, frame);
+};
 
 /** Returns the event `stopped` for the error of a source, unless the source has emitted one. */
 export const unannouncedStop = (state: FeedState, thrown: unknown): Stopped | undefined =>

@@ -1,7 +1,7 @@
 import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
-import { afterEvent, afterItem, afterTime, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
-import { unannouncedStop } from '../items/follow-feed.js';
+import { afterEvent, afterTime, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
+import { afterItem, unannouncedStop } from '../items/follow-feed.js';
 
 /**
  * Keeps the outages that may overlap an open window, one entry per gap. Times are in epoch ms. Its fields are
@@ -29,8 +29,8 @@ export class Outages {
     this.follow(afterEvent(this.state, event, newestAt), oldest);
   }
 
-  item(time: number, oldest: number): void {
-    this.follow(afterItem(this.state, time), oldest);
+  item(item: unknown, time: number, oldest: number): void {
+    this.follow(afterItem(this.state, item, time), oldest);
   }
 
   /** Records the error of the feed. An error of the application isn't an outage. */

@@ -105,7 +105,7 @@ class TimeWindows implements Collector<unknown> {
       return false;
     }
     if (itemTime !== undefined) this.time.receive(event, itemTime);
-    this.outages.item(time, this.oldestStart());
+    this.outages.item(event, time, this.oldestStart());
     this.cover(time);
     const isChanged = this.advance(time);
     // With align 'start', no window has begun while the connection isn't complete.

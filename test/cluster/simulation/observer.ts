@@ -1,5 +1,5 @@
 import type { FeedEvent, Gap, OwnerChanged } from '../../../src/protocol/event.js';
-import { afterEvent, afterItem, type FeedState, noFeed } from '../../../src/protocol/feed-state.js';
+import { afterEvent, afterFrame, type FeedState, noFeed } from '../../../src/protocol/feed-state.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 
 export type Observer = ReturnType<typeof createObserver>;
@@ -138,7 +138,7 @@ export const createObserver = (
     if (event.type === 'opened') line.openedAt = event.at;
     line.state =
       event.type === 'frame'
-        ? afterItem(line.state, event.receivedAt, event)
+        ? afterFrame(line.state, event.receivedAt, event)
         : afterEvent(line.state, event, line.newestAt);
     const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     line.newestAt = Math.max(line.newestAt ?? -Infinity, at);
