@@ -77,6 +77,10 @@ log/records.ts, seed 7
 operators/share-feed.ts, seed 249
 -feed.settlingAt(now())
 +[] as unknown[]
+# an item without a time has that of \`opened\`
+operators/items/follow-feed.ts, seed 12
+-this.#state.settling === undefined ? this.#newestAt : undefined;
++this.#newestAt;
 # a snapshot of a connection that settles says that it is complete
 protocol/feed-state.ts, seed 1216
 -    return outage === undefined ? [event] :

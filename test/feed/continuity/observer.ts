@@ -15,6 +15,8 @@ interface ObserverOptions {
   readonly isThorough?: boolean;
   /** Whether the feed stops at times. */
   readonly stops?: boolean;
+  /** Whether the operators get items without a time, as from `map`. */
+  readonly isMapped?: boolean;
 }
 
 /** Records what arrives behind a hop, and compares it with what the service has seen. */
@@ -34,10 +36,10 @@ export class Observer {
   constructor(
     name: string,
     feed$: Observable<RelayedEvent>,
-    { clock, isThorough = false, stops = false }: ObserverOptions,
+    { clock, isThorough = false, stops = false, isMapped = false }: ObserverOptions,
   ) {
     this.name = name;
-    const events = new Subject<RelayedEvent>();
+    const events = new Subject<RelayedEvent | { readonly payload: string }>();
     const count = { scheduler: clock, seed: () => 0, add: (sum: number) => sum + 1 };
     const thorough = [
       ...[50, 1_000].map((lengthMs) => events.pipe(tumblingWindow({ lengthMs, ...count }))),
@@ -62,7 +64,7 @@ export class Observer {
     this.#subscription = feed$.subscribe({
       next: (event) => {
         this.#record(event);
-        events.next(event);
+        events.next(isMapped && event.type === 'frame' ? { payload: event.text() } : event);
       },
       complete: () => events.complete(),
       error: (error: unknown) => this.violations.push(`the feed has stopped: ${String(error)}`),

@@ -106,7 +106,10 @@ const runIn = (scheduler: VirtualTimeScheduler, seed: number, options: RunOption
   const feed$ = clientFeed$(conditions).pipe(retry(resubscribe), shareFeed({ lingerMs: 0, scheduler: clock }));
 
   const events: RelayedEvent[] = [];
-  const observers = [new Observer('direct', feed$, { clock, isThorough: true, stops })];
+  const observers = [
+    new Observer('direct', feed$, { clock, isThorough: true, stops }),
+    new Observer('mapped', feed$, { clock, isMapped: true }),
+  ];
   feed$.subscribe((event) => events.push(event));
   // A relay ends with its feed.
   if (!stops) observers.push(...pages(feed$, clock));
