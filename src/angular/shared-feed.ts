@@ -35,7 +35,10 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
   const freshness = signal<Freshness | undefined>(undefined);
-  const events$ = new Subject<RelayedEvent>();
+  const live$ = new Subject<RelayedEvent>();
+  const feed = new FeedFollower();
+  // A late subscriber must learn that the connection still settles.
+  const events$ = defer(() => merge(feed.settlingAt(Date.now()), live$));
   const restarts$ = new Subject<void>();
 
   const runs$ = defer(() => {
@@ -47,7 +50,10 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
       tap(() => status.set(connecting())),
       // A subscriber may restart on `stopped`, so `concatMap` starts the next run only once all have received it.
       concatMap(() => run$),
-      tap((event) => events$.next(event)),
+      tap((event) => {
+        feed.next(event);
+        live$.next(event);
+      }),
     );
   });
   const open$ = merge(

@@ -9,7 +9,6 @@ import type { ClusterOwner, RelayGate } from '../otel/index.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { snapshotAt } from '../protocol/feed-state.js';
 import { invalidOption } from '../protocol/validate.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 import { refusals as answers } from '../relay/refusals.js';
@@ -95,23 +94,20 @@ export type FeedStatus = ConnectionStatus | Idle;
 export class FeedMemory {
   readonly status$ = new BehaviorSubject<FeedStatus>({ state: 'idle', since: Date.now() });
   #watch: FeedWatch | undefined;
-  /** The time of the last frame, in epoch ms. */
-  #newestAt = -Infinity;
 
   /** What the feed is waiting for, and for how long; `undefined` if nothing has subscribed. */
   get watch(): FeedWatch | undefined {
     return this.#watch;
   }
 
-  /** Returns the events that describe the feed's current status. A new subscriber must receive them first. */
+  /** Returns the events that describe the feed's current status. A relay must receive them first. */
   get snapshot(): readonly FeedEvent[] {
-    if (this.#watch === undefined) return [];
-    const { state } = this.#watch;
-    const { watermark } = state;
-    if (watermark === undefined) return snapshotAt(state, Date.now());
-    // Only a feed in a worker emits watermarks, and the last frame may be newer.
-    const since = Math.max(watermark, this.#newestAt);
-    return [...snapshotAt(state, since), { type: 'watermark', at: watermark }];
+    return this.#watch?.feed.snapshotAt(Date.now()) ?? [];
+  }
+
+  /** Returns those events while the connection settles, otherwise none. */
+  get settling(): readonly FeedEvent[] {
+    return this.#watch?.feed.settlingAt(Date.now()) ?? [];
   }
 
   /** Follows one subscription of the feed. Forwards the events unchanged. */
@@ -120,13 +116,11 @@ export class FeedMemory {
       defer(() => {
         const watch = new FeedWatch();
         this.#watch = watch;
-        this.#newestAt = -Infinity;
         // A replica of a cluster emits nothing before it follows an owner.
         if (this.status$.value.state === 'idle') this.status$.next({ state: 'connecting', since: Date.now() });
         return source.pipe(
           tap({
             next: (event) => {
-              if (event.type === 'frame') this.#newestAt = event.receivedAt;
               if (event.type === 'frame') return watch.item(event);
               watch.event(event);
               // The error that follows changes the status: by then, a subscriber can restart the feed.

@@ -33,7 +33,7 @@ import { feedStats, type FeedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { type Freshness, freshness as freshnessOf, type FreshnessOptions } from '../operators/freshness.js';
 import type { FeedWatch } from '../operators/items/feed-watch.js';
-import { shareFeed } from '../operators/share-feed.js';
+import { shareConnection } from '../operators/share-feed.js';
 import { type ClusterEvent, type FeedEvent, isClusterEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { waitForClose } from '../relay/http.js';
@@ -134,7 +134,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     // The relay doesn't exist yet, but it will when the meter collects.
     const relayGate = { status: () => this.relay.status() };
     const measured = { feed, name, cluster: this.cluster, relay: relayGate };
-    this.events$ = begin$.pipe(
+    const shared$ = begin$.pipe(
       // The log comes first, because a subscriber of the status may unsubscribe while it's being notified.
       this.#log.feed(),
       more.telemetry === true ? telemetry(measured) : identity,
@@ -142,8 +142,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       filter((event): event is FeedEvent => !isClusterEvent(event)),
       more.freshness ? this.#trackFreshness(more.freshness) : identity,
       this.#memory.track(),
-      shareFeed(more.share),
+      shareConnection(more.share),
     );
+    this.events$ = defer(() => merge(this.#memory.settling, shared$));
     this.frames$ = this.events$.pipe(frames());
     const open$ = this.#unlessStopped$(this.events$).pipe(
       ignoreElements(),
@@ -154,7 +155,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       share({ connector: () => new ReplaySubject(1) }),
     );
     // The relay may subscribe when the feed is already open, or in an outage: its clients need that status first.
-    const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(this.events$)));
+    const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(shared$)));
     this.relay = createRelay(withSnapshot$, { ...more.relay, cluster: this.cluster });
     this.relay.events$.subscribe((event) => this.#log.client(event));
   }

@@ -38,11 +38,21 @@ export interface ShareFeedOptions {
  * ```
  */
 export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
-  const rules = { lingerMs: durationMs, scheduler: aScheduler };
-  const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, rules);
-  const resetOnRefCountZero = lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler);
+  const { scheduler, resetOnRefCountZero } = settingsOf(options);
   return <E>(source: Observable<E>) =>
     source.pipe(share<E>({ connector: () => feedFanOut(() => scheduler.now()), resetOnRefCountZero }));
+};
+
+/** Like {@link shareFeed}, for a caller that itself tells late subscribers what the status of the feed is. */
+export const shareConnection = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
+  const { resetOnRefCountZero } = settingsOf(options);
+  return <E>(source: Observable<E>) => source.pipe(share<E>({ connector: fanOut, resetOnRefCountZero }));
+};
+
+const settingsOf = (options: ShareFeedOptions) => {
+  const rules = { lingerMs: durationMs, scheduler: aScheduler };
+  const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, rules);
+  return { scheduler, resetOnRefCountZero: lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler) };
 };
 
 /**

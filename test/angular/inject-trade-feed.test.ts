@@ -242,6 +242,21 @@ describe('the signals', () => {
     expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
   });
 
+  it('are complete only once the connection is, also for a component that uses them later', async () => {
+    const feed = startFeed({ window: { lengthMs: 100 } });
+    emit({ ...opened(), completeFrom: 10_400 }, frame('old'));
+    await after(100);
+    const types: string[] = [];
+    feed.events$.subscribe(({ type }) => types.push(type));
+    feed.window();
+    emit(frame('older'));
+    expect(types).toEqual(['opened', 'frame']);
+    for (const complete of [false, false, false, true]) {
+      await after(100);
+      expect(feed.window()).toMatchObject({ complete });
+    }
+  });
+
   it.each<[FeedSignalOptions, number, number]>([
     [{}, 1_000, 1_000],
     [{ window: { lengthMs: 100, maxFrames: 1 } }, 100, 1],

@@ -26,6 +26,10 @@ export class FeedWatch {
     this.#restart();
   }
 
+  get feed(): Pick<FeedFollower, 'state' | 'snapshotAt' | 'settlingAt'> {
+    return this.#feed;
+  }
+
   get state(): FeedState {
     return this.#feed.state;
   }

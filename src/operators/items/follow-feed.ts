@@ -1,4 +1,4 @@
-import type { Stopped } from '../../protocol/event.js';
+import type { LifecycleEvent, Stopped, Watermark } from '../../protocol/event.js';
 import { failureOf } from '../../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
@@ -8,7 +8,6 @@ import {
   type FeedState,
   hasStopped,
   noFeed,
-  type Snapshot,
   snapshotAt,
 } from '../../protocol/feed-state.js';
 import { frameOf, isFrame, isLifecycle, isLogged, timeOf } from './item.js';
@@ -43,14 +42,25 @@ export class FeedFollower {
     return this.#state;
   }
 
-  /** Returns the events for a late subscriber while the connection settles, otherwise none. `now` is in epoch ms. */
-  settlingAt(now: number): Snapshot {
-    const { settling, watermark } = this.#state;
-    if (settling === undefined) return [];
-    const newestAt = Math.max(this.#newestAt ?? now, watermark ?? -Infinity);
-    // A log and a source with watermarks have their own time.
-    const at = this.#isLogged || watermark !== undefined ? newestAt : Math.max(newestAt, now);
-    return afterTime(this.#state, at).settling === undefined ? [] : snapshotAt(this.#state, at);
+  /** Returns the events that describe the feed's current status, for a late subscriber. `now` is in epoch ms. */
+  snapshotAt(now: number): readonly (LifecycleEvent | Watermark)[] {
+    const { watermark } = this.#state;
+    const snapshot = snapshotAt(this.#state, this.#timeAt(now));
+    return watermark === undefined ? snapshot : [...snapshot, { type: 'watermark', at: watermark }];
+  }
+
+  /** Returns those events while the connection settles, otherwise none. */
+  settlingAt(now: number): readonly (LifecycleEvent | Watermark)[] {
+    if (this.#state.settling === undefined) return [];
+    return afterTime(this.#state, this.#timeAt(now)).settling === undefined ? [] : this.snapshotAt(now);
+  }
+
+  /** A log and a source with watermarks have their own time. */
+  #timeAt(now: number): number {
+    const { watermark } = this.#state;
+    // A frame may be newer than the last watermark.
+    const newestAt = Math.max(this.#newestAt ?? -Infinity, watermark ?? -Infinity);
+    return this.#isLogged || watermark !== undefined ? newestAt : Math.max(newestAt, now);
   }
 
   /** Receives the error of the source. Returns whether it came without a `stopped` event. */
