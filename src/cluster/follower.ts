@@ -1,5 +1,5 @@
 import type { ClusterEvent, Disconnected, FeedEvent, Gap, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
-import { clusterMeanings } from '../protocol/failures/classify.js';
+import { clusterMeanings, createTradeFeedError } from '../protocol/failures/classify.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { createGap, type Outage } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
@@ -11,8 +11,8 @@ import type { FeedMessage, MessageHead } from './messages.js';
 import { type Publisher, shifted } from './publisher.js';
 
 interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
-  /** How many frames of the owner didn't arrive; `undefined` if all did. */
-  readonly missed?: number | undefined;
+  /** How many frames of the owner came before it; `undefined` if its connection ended as well, or its generation did. */
+  readonly frames?: number | undefined;
   /** With `deliveryDelayMs`, it goes on after its gap, and frames arrive meanwhile. */
   readonly isRest?: true | undefined;
 }
@@ -136,7 +136,7 @@ export class Follower implements PositionedFeed {
     this.#isAway = why;
     // Earlier messages can still arrive, so the time of the stream stays where it is.
     const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
-    this.#beginOutage(this.#lastAt, failure);
+    this.#beginOutage(this.#lastAt, failure, this.#frames);
     this.#emitDown({ type: 'disconnected', at: this.#lastAt, failure });
   }
 
@@ -190,19 +190,19 @@ export class Follower implements PositionedFeed {
     if (this.#shift <= 0) this.#lead = { ms: at - now, at: now };
     this.#beforeGap ??= this.#positionNow();
     [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
-    [this.#sequence, this.#frames, this.#lastAt] = [sequence, frames, at];
+    [this.#frames, this.#lastAt, this.#settling] = [frames, at, settling];
+    // This emits the `opened`.
+    this.#sequence = sequence + (isEvent(message, 'opened') ? 1 : 0);
     [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
     if (isFirst) {
       this.#reportedTo = at;
-      this.#isFirst = settling !== undefined;
-      return this.#emitOpened(at, settling === undefined ? at : timeIn(settling, this.#shift));
+      return this.#emitOpened(at, settling);
     }
     const failure = createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: from });
     this.#outage = { from: this.#outage?.from ?? from, failure };
-    this.#settling = settling;
     this.#emit({ type: 'owner-changed', at, owner, generation: gen });
-    this.#emitOpened(at, timeIn(settling, this.#shift));
-    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at);
+    this.#emitOpened(at, settling);
+    if (settling === undefined) this.#endOutage(at);
   }
 
   #receiveCurrent(message: FeedMessage, now: number): void {
@@ -214,8 +214,7 @@ export class Follower implements PositionedFeed {
     if (message.sequence < this.#sequence) return;
     const hasMissed = this.#isAway !== undefined || message.sequence > this.#sequence;
     if (hasMissed && isWithoutConnection(message)) return this.away('behind');
-    // An owner that was replaced waits before it opens again. Until then, the time of the stream stands still.
-    if (isQuiet(message) && message.phase !== 'open' && !this.#isDown) {
+    if (isQuiet(message) && !this.#provesTime(message, hasMissed)) {
       this.#hasEnded ||= message.kind === 'end';
       return;
     }
@@ -223,12 +222,15 @@ export class Follower implements PositionedFeed {
     this.#lastAt = this.#timeOf(message);
     // The owner's clock was set back.
     if (this.#lastAt < before) this.#reportedTo = Math.min(this.#reportedTo, this.#lastAt);
-    if (hasMissed) this.#receiveAfterLoss(message, before);
-    [this.#isAway, this.#wasCutOff] = [undefined, false];
+    const frames = this.#frames;
+    const wasComplete = this.#settling === undefined;
+    if (hasMissed) this.#beforeGap ??= this.#positionNow();
     [this.#sequence, this.#frames, this.#settling] = [message.sequence, message.frames, message.settling];
-    if (hasMissed && message.settling === undefined && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
+    if (hasMissed) this.#receiveAfterLoss(message, before, frames);
     this.#emitItems(message);
     if (message.settling === undefined) this.#isFirst = false;
+    // No event says that an owner was replaced.
+    else if (wasComplete && this.#outage === undefined) this.#beginOutage(before, replacedAt(before), undefined);
   }
 
   /** An event can be older than a beat before it: a gap that ended when its connection opened. */
@@ -238,17 +240,33 @@ export class Follower implements PositionedFeed {
     return isLate || isEvent(message, 'gap') ? Math.max(at, this.#lastAt) : at;
   }
 
-  /** Reports that messages before this one didn't arrive. While the connection settles, an outage goes on. */
-  #receiveAfterLoss(message: FeedMessage, from: number): void {
-    const { frames, settling } = message;
-    const known = this.#outage;
+  /**
+   * Whether nothing of the stream is missing before the time of a beat, or of an `end`. An owner that was replaced sends
+   * beats while it has no connection, and one before the `opened` of the next one. One that stood still may have been
+   * replaced long before its `end`.
+   */
+  #provesTime({ kind, phase, settling, at }: FeedMessage, hasMissed: boolean): boolean {
+    if (this.#isDown) return kind === 'beat';
+    if (kind === 'end' && at + this.#shift - this.#lastAt > timing.silentMs) return false;
+    return phase === 'open' && (hasMissed || settling === undefined || this.#settling !== undefined);
+  }
+
+  /**
+   * Reports that messages before this one didn't arrive. While the connection settles, an outage goes on.
+   *
+   * @param frames - how many frames came before them
+   */
+  #receiveAfterLoss(message: FeedMessage, from: number, frames: number): void {
+    const { settling } = message;
+    const isKnown = this.#outage !== undefined;
     const failure = createFailure(clusterMeanings[this.#isAway ?? 'behind'], { stage: 'stream', endedAt: from });
-    this.#beforeGap ??= this.#positionNow();
-    this.#outage = { from, failure, ...known, missed: (known?.missed ?? 0) + frames - this.#frames };
+    [this.#isAway, this.#wasCutOff] = [undefined, false];
+    this.#beginOutage(from, failure, settling === undefined ? frames : undefined);
     if (isEvent(message, 'opened') || isEvent(message, 'disconnected')) return;
-    if (settling !== undefined && known === undefined && !this.#isDown)
+    if (settling !== undefined && !isKnown && !this.#isDown)
       this.#emitDown({ type: 'disconnected', at: from, failure });
-    if (this.#isDown) this.#emitOpened(this.#lastAt, timeIn(settling, this.#shift));
+    if (this.#isDown) this.#emitOpened(this.#lastAt, settling);
+    if (settling === undefined) this.#endOutage(this.#lastAt);
   }
 
   /** Emits what an owner without a connection reports, unless the previous one is still connected. */
@@ -259,7 +277,7 @@ export class Follower implements PositionedFeed {
     if (this.#gen !== 0) {
       this.#isAway = 'away';
       const failure = createFailure(clusterMeanings.away, { stage: 'stream', endedAt: this.#lastAt });
-      this.#beginOutage(this.#lastAt, failure);
+      this.#beginOutage(this.#lastAt, failure, this.#frames);
     }
     const later = this.#shiftOf(at, now);
     if (this.#gen === 0 && this.#shownAt === 0) this.#lead = { ms: at - now, at: now };
@@ -279,8 +297,6 @@ export class Follower implements PositionedFeed {
       }
       case 'event':
         this.#sequence += 1;
-        // `begin` has emitted the first `opened` of a generation.
-        if (message.sequence === 0 && message.event.type === 'opened') return;
         return this.#emitEvent(shifted(message.event, this.#shift));
       case 'beat':
         return this.#emit({ type: 'watermark', at: this.#lastAt });
@@ -297,14 +313,14 @@ export class Follower implements PositionedFeed {
     if (event.type !== 'opened') return this.#emit(event);
     // One that was replaced opens again without `disconnected`.
     this.#isFirst &&= this.#isDown;
-    this.#emitOpened(Math.max(event.at, this.#lastAt), event.completeFrom);
+    this.#emitOpened(Math.max(event.at, this.#lastAt), this.#settling);
   }
 
   #emitEnd(event: Disconnected): void {
     const { at, failure } = event;
     if (failure.stage === 'stream') {
       this.#isFirst = false;
-      this.#beginOutage(Math.min(failure.endedAt, at), failure);
+      this.#beginOutage(Math.min(failure.endedAt, at), failure, undefined);
     }
     this.#emitDown(event);
   }
@@ -318,7 +334,7 @@ export class Follower implements PositionedFeed {
   #emitGap(event: Gap): void {
     const outage = this.#outage;
     if (outage === undefined && this.#isFirst) return;
-    const isReported = event.to <= this.#reportedTo && outage?.missed === undefined;
+    const isReported = event.to <= this.#reportedTo;
     if (isReported && (outage === undefined || outage.isRest === true)) this.#outage = undefined;
     else if (outage === undefined) this.#emitGapFrom(event);
     else this.#endOutage(event.to);
@@ -333,29 +349,32 @@ export class Follower implements PositionedFeed {
     this.#emitGapFrom({ ...outage, to });
   }
 
-  #beginOutage(from: number, failure: TradeFeedError): void {
-    this.#outage = { from, failure, ...this.#outage, isRest: undefined };
+  #beginOutage(from: number, failure: TradeFeedError, frames: number | undefined): void {
+    const known = this.#outage;
+    const before = known && frames !== undefined ? known.frames : frames;
+    this.#outage = { from, failure, ...known, frames: before, isRest: undefined };
   }
 
-  #emitGapFrom({ from, to, failure, missed }: OpenOutage & Pick<Gap, 'to'>): void {
+  #emitGapFrom({ from, to, failure, frames }: OpenOutage & Pick<Gap, 'to'>): void {
     const gap = createGap(Math.max(from, this.#reportedTo), Math.max(to, this.#openedAt), failure);
     this.#reportedTo = gap.to;
-    this.#emit(missed === undefined ? gap : { ...gap, missed });
+    this.#emit(frames === undefined ? gap : { ...gap, missed: this.#frames - frames });
   }
 
   #emitFrame(frame: Frame): void {
     const outage = this.#outage;
-    if (outage !== undefined && (outage.isRest !== true || outage.missed !== undefined)) this.#endOutage(this.#lastAt);
+    if (outage !== undefined && outage.isRest !== true) this.#endOutage(this.#lastAt);
     this.#sequence += 1;
     this.#frames += 1;
     this.#emit(frame);
   }
 
-  #emitOpened(at: number, completeFrom: number | undefined): void {
+  /** @param settling - how the connection settles, in the owner's times */
+  #emitOpened(at: number, settling: MessageHead['settling']): void {
     this.#connection += 1;
     this.#isDown = false;
     this.#openedAt = at;
-    const known = completeFrom !== undefined && { completeFrom };
+    const known = settling !== 'auto' && { completeFrom: settling === undefined ? at : settling + this.#shift };
     this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#connection, ...known });
   }
 
@@ -376,6 +395,9 @@ export class Follower implements PositionedFeed {
   }
 }
 
+const replacedAt = (endedAt: number): TradeFeedError =>
+  createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
+
 const isEvent = (message: FeedMessage, type: LifecycleEvent['type']): boolean =>
   message.kind === 'event' && message.event.type === type;
 
@@ -384,7 +406,3 @@ const isQuiet = ({ kind }: FeedMessage): boolean => kind === 'beat' || kind === 
 /** Whether it's from an owner that is disconnected, as far as its messages say. */
 const isWithoutConnection = ({ kind, phase }: FeedMessage): boolean =>
   phase !== 'open' && (kind === 'beat' || kind === 'event');
-
-/** Returns from when the owner's connection is complete, if that is known, in the times of the stream. */
-const timeIn = (settling: MessageHead['settling'], shift: number): number | undefined =>
-  typeof settling === 'number' ? settling + shift : undefined;

@@ -29,7 +29,8 @@ export class Publisher {
     const isNew = gen !== this.place.gen;
     // An open connection continues in the new generation.
     if (isNew) [this.#hasOpened, this.#trouble] = [this.#hasOpened && phase === 'open', []];
-    if (!this.#hasOpened) this.place.settling = 'auto';
+    // One that was replaced has no connection, either, although no event says so.
+    if (!this.#hasOpened || phase !== 'open') this.place.settling = 'auto';
     Object.assign(this.place, { epoch, gen, owner, phase, revision }, isNew && { sequence: 0, frames: 0 });
   }
 

@@ -37,8 +37,8 @@ export interface Opened {
   /** Counts the connections of this subscription: 1, 2, … */
   readonly connection: number;
   /**
-   * From when the connection is complete, in epoch ms, if that is known already: to a late subscriber, and if
-   * `deliveryDelayMs` is a number. If it's missing, the first frame shows it, or that none arrives for 500 ms.
+   * From when the connection is complete, in epoch ms, if that is known already: to a late subscriber, to a replica that
+   * returns, and if `deliveryDelayMs` is a number. If it's missing, the first frame shows it, or that none arrives for 500 ms.
    */
   readonly completeFrom?: number;
 }

@@ -11,6 +11,7 @@ import {
 } from '../../src/index.js';
 import { clusterMeanings } from '../../src/protocol/failures/classify.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import { afterEvent, afterItem, noFeed } from '../../src/protocol/feed-state.js';
 import { frameAt } from '../../src/protocol/frame.js';
 
 /** A message that arrives, or something else that happens, at a monotonic time. */
@@ -232,9 +233,9 @@ describe('a follower', () => {
       'opened 1, a/1, owner r2 2, opened 2, gap owner-changed ?, b/2',
     ],
     [
-      'reports one gap if it missed that of a new owner, with the number of frames',
+      'reports one gap if it missed that of a new owner, and frames with it',
       '0: 1.0 a, 0: 1.1 END, 10: 2.0/0~ OPENED, 20: 2.3/1 b',
-      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed 1, b/2',
+      'opened 1, a/1, owner r2 2, opened 2, gap owner-changed ?, b/2',
     ],
     [
       'reports one gap over two new owners, if the first one was not complete',
@@ -269,22 +270,57 @@ describe('a follower', () => {
     [
       'is not complete when it returns, while the connection settles',
       '0: 1.0 a, 1: away, 2: 1.4/2~ BEAT, 3: 1.4/2 GAP, 4: 1.5/2 c',
-      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-away 1, c/2',
+      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-away ?, c/2',
     ],
     [
       'is not complete when it has missed the end of a connection, and the next one settles',
       '0: 1.0 a, 1: 1.3/1~ BEAT, 2: 1.3/1 GAP, 3: 1.4/1 b',
-      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-behind 0, b/2',
+      'opened 1, a/1, disconnected, opened 2, watermark, gap cluster-behind ?, b/2',
     ],
     [
       'stays away while the owner has no connection',
       '0: 1.0 a, 1: 1.2/1? BEAT, 2: 1.2/1? BEAT, 3: 1.2/1~ OPENED, 4: 1.3/1 GAP, 5: 1.4/1 b',
-      'opened 1, a/1, disconnected, opened 2, gap cluster-behind 0, b/2',
+      'opened 1, a/1, disconnected, opened 2, gap cluster-behind ?, b/2',
+    ],
+    [
+      'stays away until the next owner, if only the end of the owner arrives',
+      '0: 1.0 a, 1: away, 2: 1.4/2? END, 3: 2.0/0~ OPENED, 4: 2.1/0 CHANGED, 5: 2.2/0 b',
+      'opened 1, a/1, disconnected, owner r2 2, opened 2, gap owner-changed ?, b/2',
+    ],
+    [
+      'lets no time pass until the opened of an owner that was replaced',
+      '0: 1.0 a, 250: 1.1?~ BEAT, 299: 1.1~ BEAT, 300: 1.1~ OPENED, 301: 1.2/1 GAP',
+      'opened 1, a/1, opened 2, gap connection-replaced ?',
+    ],
+    [
+      'has a gap without a number if frames did not arrive after an owner was replaced',
+      '0: 1.0 a, 300: 1.1~ OPENED, 301: 1.2/1~ BEAT, 302: 1.5/3 BEAT',
+      'opened 1, a/1, opened 2, watermark, gap connection-replaced ?, watermark',
+    ],
+    [
+      'begins with an opened in the middle of a generation, and drops its gap',
+      '0: 1.7/3~ OPENED, 1: 1.8/3 GAP, 2: 1.9/3 a',
+      'opened 1, a/1',
+    ],
+    [
+      'has a gap without a number if it returned while the connection settled, and was away again',
+      '0: 1.0 a, 1: away, 2: 1.9/8~ BEAT, 3: away, 4: 1.9/8 BEAT',
+      'opened 1, a/1, disconnected, opened 2, watermark, disconnected, opened 3, gap cluster-away ?, watermark',
+    ],
+    [
+      'has a gap without a number if frames did not arrive while the connection settles',
+      '0: 1.0 a, 1: 1.1/1? LOST, 2: 1.2/1~ OPENED, 3: 1.5/2 BEAT, 4: 1.5/2 b, 5: 1.7/4 c',
+      'opened 1, a/1, disconnected, opened 2, gap connection-lost ?, watermark, b/2, gap cluster-behind 1, c/2',
+    ],
+    [
+      'has a gap before a frame with a fixed delay, if others did not arrive',
+      '0: 1.0 a, 1: 1.1/1?~ LOST, 2: 1.2/1~2000 OPENED, 3: 1.3/1~2000 b, 4: 1.6/4~2000 c, 5: 1.7/5 BEAT',
+      'opened 1, a/1, disconnected, opened 2, gap connection-lost ?, b/2, gap connection-lost ?, c/2, watermark',
     ],
     [
       'lets no time pass while an owner that was replaced has no connection',
       '0: 1.0 a, 250: 1.1? BEAT, 300: 1.1~ OPENED, 301: 1.2/1 GAP',
-      'opened 1, a/1, opened 2, gap connection-lost ?',
+      'opened 1, a/1, opened 2, gap connection-replaced ?',
     ],
     [
       'reports both gaps of a fixed delay, and frames between',
@@ -305,9 +341,44 @@ describe('a follower', () => {
     ['not yet while the connection of its owner settles', '0: 1.5~ BEAT', [undefined]],
     ['from a fixed time on, also with the first frame', '0: 1.1/0~5000 a', [5_000]],
     ['in its own times', '0: 1.0 a, 0: 1.1 END, 500: 2.0~5000 a', [1_000, 5_001]],
+    ['when it joins the next owner, which is complete', '0: 1.0 a, 0: 1.1 END, 500: 2.3 a', [1_000, 1_003]],
+    ['when it returns to an owner that is complete', '0: 1.0 a, 0: away, 1: 1.4 a', [1_000, 1_004]],
+    ['not when it returns while the connection settles', '0: 1.0 a, 0: away, 1: 1.4~ BEAT', [1_000, undefined]],
   ])('says from when a connection is complete: %s', (_, script, expected) => {
     const { events } = follow(script);
     expect(events.flatMap((event) => (event.type === 'opened' ? [event.completeFrom] : []))).toEqual(expected);
+  });
+
+  it.each([
+    ['of a new owner', '0: 1.0 a, 700: 2.0/0~ OPENED, 701: 2.1/0 CHANGED'],
+    ['of a new owner whose first messages did not arrive', '0: 1.0 a, 700: 2.3 BEAT'],
+    ['of the service', '0: 1.0 a, 1: 1.1/1?~ LOST, 2: 1.2/1~ OPENED, 3: 1.3/1 GAP'],
+    ['of a connection that was replaced', '0: 1.0 a, 300: 1.1~ OPENED, 301: 1.2/1~ BEAT, 302: 1.5/3 BEAT'],
+    ['of the engine', '0: 1.0 a, 1: away, 2: 1.4 BEAT'],
+    ['of the engine, and again at once', '0: 1.0 a, 1: away, 2: 1.4 BEAT, 3: away, 4: 1.4 BEAT'],
+    ['of the engine and the service', '0: 1.0 a, 1: away, 2: 1.4/2~ BEAT, 3: 1.4/2 GAP'],
+    ['of the engine and the owner', '0: 1.0 a, 1: away, 2: 1.4/2? END, 3: 2.0/0~ OPENED, 4: 2.1/0 CHANGED'],
+    ['of which the beginning did not arrive', '0: 1.0 a, 1: 1.3/2~ BEAT, 2: 1.3/2 GAP'],
+    ['of which only the end arrives', '0: 1.0 a, 1: 1.3/2 GAP'],
+    ['while frames did not arrive', '0: 1.0 a, 1: 1.1/1?~ LOST, 2: 1.2/1~ OPENED, 3: 1.5/3 BEAT'],
+    [
+      'with a fixed delay while frames did not arrive',
+      '0: 1.0 a, 1: 1.1/1?~ LOST, 2: 1.2/1~1008 OPENED, 3: 1.6/4~1008 c, 4: 1.9/6 BEAT',
+    ],
+  ])('has one outage and one end of it for all that fold its events: an outage %s', (_, script) => {
+    const { events } = follow(script);
+    let state = noFeed;
+    let newestAt: number | undefined;
+    for (const event of events) {
+      const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
+      // Nothing is missing before the first frame, at 1,000.
+      const from = state.outage && Math.max(state.outage.from, 1_000);
+      if (event.type === 'gap') expect(event.from).toBe(from ?? newestAt);
+      state = event.type === 'frame' ? afterItem(state, at) : afterEvent(state, event, newestAt);
+      newestAt = at;
+    }
+    expect(events.at(-1)?.type).not.toBe('frame');
+    expect(state).toMatchObject({ outage: undefined, settling: undefined, completeFrom: expect.any(Number) });
   });
 
   it('has times that never go back, also after a gap that ended before', () => {
@@ -321,6 +392,15 @@ describe('a follower', () => {
     expect(events.slice(2).map((event) => (event.type === 'gap' ? event.to : 'at' in event && event.at))).toEqual([
       1_001, 1_001, 1_051, 1_001, 1_062,
     ]);
+  });
+
+  it.each([
+    ['the end of the owner', 1_250, 1_250],
+    ['its last frame, if the owner stood still before its end, and may have been replaced meanwhile', 3_700, 1_000],
+  ])('begins the gap of a new owner at %s', (_, at, from) => {
+    const end: FeedMessage = { ...head(1, 1, { at }), kind: 'end' };
+    const { events } = follow('0: 1.0 a', [at - 1_000, end], [at - 990, beat(2, 0, { at: at + 10 })]);
+    expect(events.find(({ type }) => type === 'gap')).toMatchObject({ from, to: at + 10 });
   });
 
   it('has a gap from the last message to the next one', () => {
@@ -402,6 +482,19 @@ describe('the times of a follower', () => {
 });
 
 describe('a new owner', () => {
+  it('is not complete once its connection was replaced, although no event says so', () => {
+    const publisher = new Publisher();
+    const report = { gen: 1, owner: 'r1', revision: 1 };
+    publisher.report({ ...report, phase: 'open' }, 1);
+    publisher.event(opened);
+    publisher.event(gap);
+    expect(publisher.beat(5).settling).toBeUndefined();
+    publisher.report({ ...report, phase: 'opening' }, 1);
+    expect(publisher.beat(6).settling).toBe('auto');
+    publisher.report({ ...report, phase: 'open' }, 1);
+    expect(publisher.beat(7).settling).toBe('auto');
+  });
+
   it.each<[string, readonly (readonly [time: number | undefined, clock: number])[], number]>([
     ['keeps its clock before it has received anything', [[undefined, 10_000]], 10_000],
     ['keeps its clock if it shows the time of the stream', [[9_800, 10_000]], 10_000],
