@@ -68,11 +68,11 @@ follower.ts, seed 9
 -const hasMissed = this.#isAway !== undefined || message.sequence > this.#sequence;
 +const hasMissed = this.#isAway !== undefined;
 # followers count events as missed frames
-follower.ts, seed 11
--(known?.missed ?? 0) + frames - this.#frames
-+(known?.missed ?? 0) + message.sequence - this.#sequence
+follower.ts, seed 438
+-    const frames = this.#frames;
++    const frames = message.frames - (message.sequence - this.#sequence);
 # an owner publishes no gap after an outage of the service
-publisher.ts, seed 12
+publisher.ts, seed 207
 -if (!this.#hasOpened) return
 +if (event.type === 'gap') return undefined;
 +if (!this.#hasOpened) return
@@ -81,8 +81,8 @@ publisher.ts, seed 12
 -until: completeFrom ?? at + freeDelayMs,
 +until: completeFrom ?? at,
 # the gap of a hand-over ends when the connection opens
-follower.ts, seed 2
--    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at);
+follower.ts, seed 32
+-    if (settling === undefined) this.#endOutage(at);
 +    this.#endOutage(at);
 # a connection that an owner opens settles for no other replica
 publisher.ts, seed 2
@@ -90,12 +90,12 @@ publisher.ts, seed 2
 +  if (event.type === 'opened') return undefined;
 # a gap of missed messages ends while the connection settles
 follower.ts, seed 260
--    if (hasMissed && message.settling === undefined && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
-+    if (hasMissed && !isEvent(message, 'gap')) this.#endOutage(this.#lastAt);
+-    if (settling === undefined) this.#endOutage(this.#lastAt);
++    this.#endOutage(this.#lastAt);
 # the gap of a first owner is dropped, and an outage with it
-follower.ts, seed 12
+follower.ts, seed 146
 -      this.#isFirst = false;
--      this.#beginOutage(Math.min(failure.endedAt, at), failure);
+-      this.#beginOutage(Math.min(failure.endedAt, at), failure, undefined);
 +
 # a new owner forgets an outage that the previous one did not end
 follower.ts, seed 12
@@ -110,9 +110,29 @@ follower.ts, seed 1
 +      this.#emitGapFrom(event);
 +    }
 # time passes while an owner that was replaced has no connection
-follower.ts, seed 27
--    if (isQuiet(message) && message.phase !== 'open' && !this.#isDown) {
-+    if (false) {
+follower.ts, seed 2333
+-    return phase === 'open' && (hasMissed
++    return true || (hasMissed
+# a replica that returns does not say that the connection is complete
+follower.ts, seed 18
+-settling !== 'auto' && { completeFrom: settling === undefined ? at : settling + this.#shift };
++typeof settling === 'number' && { completeFrom: settling + this.#shift };
+# a gap of the service has a number of frames
+follower.ts, seed 334
+-settling === undefined ? frames : undefined);
++frames);
+# a gap of missed messages has no number
+follower.ts, seed 5
+-settling === undefined ? frames : undefined);
++undefined);
+# the end of an owner that stood still proves that nothing is missing
+follower.ts, seed 588
+-    if (kind === 'end' && at + this.#shift - this.#lastAt > timing.silentMs) return false;
++
+# an outage of an owner that was replaced begins when it opens again
+follower.ts, seed 5184
+-    else if (wasComplete && this.#outage === undefined) this.#beginOutage(before, replacedAt(before), undefined);
++
 # no wait for the lease of an owner that does not answer
 election/following.ts, seed 482
 -Math.max(known.revisionAt + settings.leaseMs
@@ -129,7 +149,7 @@ election/following.ts, seed 1199
 election/owning.ts, seed 64, faults: key damaged, kill, pause, hand-over
 -if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
-election/following.ts, seed 36996
+election/following.ts, seed 1641, faults: key damaged, pause, kill
 -nextRead: undefined, isUnreadable: false }
 +nextRead: undefined }
 # followers do not correct the time of a new owner

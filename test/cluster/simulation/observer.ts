@@ -4,14 +4,24 @@ import type { Frame } from '../../../src/protocol/frame.js';
 
 export type Observer = ReturnType<typeof createObserver>;
 
-interface Seen {
+/** Where a frame is in what its owner published. */
+interface Place {
+  readonly gen: string;
+  readonly index: number;
+  /** Counts the connections of the owner. */
+  readonly connection: number;
+}
+
+interface Seen extends Place {
   readonly at: number;
-  number: number;
-  gen: string;
-  index: number;
-  /** Frames in the gaps since the last frame; `undefined` if a gap has no number. */
-  missed: number | undefined;
+  readonly number: number;
+  /** Frames in the gaps since the last frame. */
+  missed: number;
+  /** How many more those without a number can stand for: what was published before. */
+  uncounted: number;
   hasGap: boolean;
+  /** Whether a gap should have had a number, unless it's of an outage of the service. */
+  needsNumber: boolean;
 }
 
 /** The payload of a frame is its number. */
@@ -25,8 +35,8 @@ export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
 /** A replica shows that it's complete at least this often: the owner sends a beat every 250 ms. */
 const maxStepMs = 400;
-/** An `end` can be this much later than the last beat, if others were lost. */
-const maxEndMs = 1_000;
+/** An `end` can be this much later than the last beat. */
+const maxEndMs = 400;
 /** How long a frame may take to a replica, and how long a new generation's messages may wait, both at most. */
 const maxDelayMs = 10;
 const maxHoldMs = 120;
@@ -39,6 +49,10 @@ interface Line {
   claims: { readonly from: number; to: number }[];
   gap: Gap | undefined;
   openedAt: number;
+  /** From when it was complete for the first time. Nothing is missing before. */
+  beginsAt: number | undefined;
+  /** Until when the last connection with a fixed delay settles. */
+  delayedTo: number;
   /** Whether it wasn't complete since the last claim. */
   isBroken: boolean;
   isAfterGap: boolean;
@@ -51,10 +65,15 @@ const newLine = (): Line => ({
     claims: [],
     gap: undefined,
     openedAt: -Infinity,
+    beginsAt: undefined,
+    delayedTo: -Infinity,
     isBroken: true,
     isAfterGap: false,
   },
 });
+
+/** Whether the connection isn't known to be complete, although it was open when the last event came. */
+const isSettling = ({ settling }: FeedState): boolean => settling !== undefined && settling.until > settling.openedAt;
 
 /** How far a replica may be ahead of real time, in ms: uncorrected clock differences, and messages that waited. */
 const maxAheadMs = 1_000;
@@ -65,15 +84,18 @@ const maxAheadMs = 1_000;
  * @param hasLostHistory - whether the store has lost data
  * @param areClocksSteady - whether no clock jumps or stands still
  * @param isNeverPaused - whether no replica handles its first messages late, which hides how far it is ahead
+ * @param fixedDelayMs - `deliveryDelayMs` of all replicas; 0 for `auto`
  */
 export const createObserver = (
   now: () => number,
   hasLostHistory: () => boolean,
   areClocksSteady: () => boolean,
   isNeverPaused: () => boolean,
+  fixedDelayMs: number,
 ) => {
   const violations: string[] = [];
-  const places = new Map<number, { readonly gen: string; readonly index: number }>();
+  const places = new Map<number, Place>();
+  const connections = new Map<string, number>();
   const counts = new Map<string, number>();
   const seen = new Map<string, Seen>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
@@ -94,7 +116,10 @@ export const createObserver = (
     const place = places.get(number);
     if (place === undefined) return report(`${replica} emits frame ${number}, which no owner published`);
     const last = seen.get(replica);
-    seen.set(replica, { at: now(), number, ...place, missed: 0, hasGap: false });
+    seen.set(replica, {
+      ...{ at: now(), number, ...place },
+      ...{ missed: 0, uncounted: 0, hasGap: false, needsNumber: false },
+    });
     if (last === undefined) return;
     checkLost(replica, last.number, number);
     const { gen, index } = place;
@@ -108,8 +133,11 @@ export const createObserver = (
       return;
     }
     const missing = index - last.index - 1;
-    if (last.missed !== undefined && missing !== last.missed)
-      report(`${replica} misses ${missing} frames before ${number}, its gaps say ${last.missed}`);
+    const { missed, uncounted, needsNumber } = last;
+    if (missing < missed || missing > missed + uncounted)
+      report(`${replica} misses ${missing} frames before ${number}, its gaps say ${missed} to ${missed + uncounted}`);
+    if (needsNumber && last.connection === place.connection)
+      report(`${replica} has a gap without a number before ${number}, within a connection`);
   };
 
   /** A frame that is missing must not be due while the replica shows that it's complete. */
@@ -135,11 +163,16 @@ export const createObserver = (
     lines.set(replica, line);
     if (event.type === 'gap') checkGap(replica, line, event);
     if (event.type !== 'watermark') line.isAfterGap = event.type === 'gap';
-    if (event.type === 'opened') line.openedAt = event.at;
+    if (event.type === 'opened') {
+      const { at, completeFrom = at + fixedDelayMs } = event;
+      line.openedAt = at;
+      if (completeFrom > at) line.delayedTo = completeFrom;
+    }
     line.state =
       event.type === 'frame'
         ? afterFrame(line.state, event.receivedAt, event)
         : afterEvent(line.state, event, line.newestAt);
+    line.beginsAt ??= line.state.completeFrom;
     const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     line.newestAt = Math.max(line.newestAt ?? -Infinity, at);
     const isShown = event.type === 'frame' || event.type === 'watermark';
@@ -157,16 +190,24 @@ export const createObserver = (
   /** No gap is reported twice, begins before the replica does, or ends before its connection opens. */
   const checkGap = (replica: string, line: Line, gap: Gap): void => {
     gaps += 1;
-    const { gap: before, openedAt } = line;
+    const { gap: before, openedAt, beginsAt, delayedTo } = line;
     line.gap = gap;
-    if (line.isAfterGap && gap.missed === undefined) report(`${replica} reports two gaps for one outage`);
+    // With a fixed delay, the frame between its two gaps may be missing.
+    if (line.isAfterGap && gap.missed === undefined && gap.from >= line.delayedTo)
+      report(`${replica} reports two gaps for one outage`);
     if (!areClocksSteady()) return;
     if (before && gap.from < before.to - 1e-3)
       report(`${replica} reports a gap twice: ${before.to.toFixed(1)} is after ${gap.from.toFixed(1)}`);
     const { outage } = line.state;
+    // For all that fold the events, the outage would go on after its gap. If the replica has handled its first messages
+    // late, a fixed delay ends earlier than its `opened` says.
+    const goesOn = isSettling(line.state) && (isNeverPaused() || line.state.settling?.isFixed !== true);
+    if (outage && goesOn && gap.missed !== undefined)
+      report(`${replica} counts the frames of an outage whose connection settles`);
     // The `end` of an owner proves that nothing is missing before, and nobody emits it.
-    if (outage && gap.from > outage.from + maxEndMs)
-      report(`${replica} reports a gap that begins ${(gap.from - outage.from).toFixed(1)} ms after its outage`);
+    const mustBegin = outage && Math.max(outage.from + maxEndMs, beginsAt ?? Infinity, isNeverPaused() ? 0 : delayedTo);
+    if (mustBegin !== undefined && gap.from > mustBegin)
+      report(`${replica} reports a gap that begins ${(gap.from - outage!.from).toFixed(1)} ms after its outage`);
     if (gap.to < openedAt - 1e-3) report(`${replica} reports a gap that ends before its connection is open`);
   };
 
@@ -189,12 +230,15 @@ export const createObserver = (
   };
 
   return {
-    /** Records a frame that an owner publishes. @param gen - its generation and its id */
-    published: (gen: string, number: number): void => {
+    /** Records a frame that an owner publishes. */
+    published: (replica: string, generation: number, number: number): void => {
+      const gen = `${generation} of ${replica}`;
       const index = counts.get(gen) ?? 0;
       counts.set(gen, index + 1);
-      places.set(number, { gen, index });
+      places.set(number, { gen, index, connection: connections.get(replica) ?? 0 });
     },
+    /** Records that an owner publishes the beginning of a connection. */
+    connected: (replica: string): void => void connections.set(replica, 1 + (connections.get(replica) ?? 0)),
     /** Records a frame that the service has seen. */
     seen: (number: number, due: number): void => {
       dueAt[number] = due;
@@ -206,9 +250,11 @@ export const createObserver = (
       const last = seen.get(replica);
       if (event.type !== 'gap' || last === undefined) return;
       last.hasGap = true;
-      // A gap of the service has no number, and none of the owner's frames are missing in it.
-      if (event.failure.code === 'owner-changed') last.missed = undefined;
-      else if (last.missed !== undefined) last.missed += event.missed ?? 0;
+      if (event.missed !== undefined) last.missed += event.missed;
+      else last.uncounted = (counts.get(last.gen) ?? 0) - last.index - 1 - last.missed;
+      // While a connection settles for a fixed time, frames arrive, and others may be missing.
+      const isOfDelay = event.from < (lines.get(replica)?.delayedTo ?? -Infinity);
+      last.needsNumber ||= event.missed === undefined && !isOfDelay;
     },
     violations: violations as readonly string[],
     report,

@@ -187,12 +187,13 @@ export class SimulatedReplica {
   }
 
   publishEvent(event: LifecycleEvent): void {
+    if (event.type === 'opened') this.world.observer.connected(this.id);
     this.#publish(this.#publisher.event(event));
   }
 
   publishFrame(frame: Frame): void {
     const message = this.#publisher.frame(frame);
-    this.world.observer.published(`${message.gen} of ${this.id}`, numberOf(frame));
+    this.world.observer.published(this.id, message.gen, numberOf(frame));
     this.#publish(message);
   }
 
