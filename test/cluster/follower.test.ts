@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js';
 import { clusterMeanings } from '../../src/protocol/failures/classify.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
-import { afterEvent, afterItem, noFeed } from '../../src/protocol/feed-state.js';
+import { afterEvent, afterFrame, noFeed } from '../../src/protocol/feed-state.js';
 import { frameAt } from '../../src/protocol/frame.js';
 
 /** A message that arrives, or something else that happens, at a monotonic time. */
@@ -374,7 +374,7 @@ describe('a follower', () => {
       // Nothing is missing before the first frame, at 1,000.
       const from = state.outage && Math.max(state.outage.from, 1_000);
       if (event.type === 'gap') expect(event.from).toBe(from ?? newestAt);
-      state = event.type === 'frame' ? afterItem(state, at) : afterEvent(state, event, newestAt);
+      state = event.type === 'frame' ? afterFrame(state, at) : afterEvent(state, event, newestAt);
       newestAt = at;
     }
     expect(events.at(-1)?.type).not.toBe('frame');
