@@ -230,6 +230,7 @@ export class Settlement<V, K> {
   private withdraw(key: K, at: number, onLedger: false | Gap): void {
     for (const each of this.withLosers(key)) {
       each.onLedger = onLedger;
+      if (each.key === key && onLedger === false) each.removedAt = at;
       this.review(each, at);
     }
   }
@@ -273,8 +274,15 @@ export class Settlement<V, K> {
       // If the feed has not shown it, it is unknown when it would be unseen.
       if (state !== 'unknown' && (trade.list !== this.lone || seenAt !== undefined))
         this.conclude(trade, 'unknown', at, inHole(doubt));
-    } else if (state === undefined && seenAt === undefined) this.forget(trade);
+    } else if (state === undefined && seenAt === undefined) this.keep(trade);
     else {
+      // A step that fills a hole comes before the trades in that hole, and may take back what had replaced one.
+      const former =
+        state === undefined ? rivals.find((each) => each.confirmedAt <= at && at < each.removedAt) : undefined;
+      if (former !== undefined) {
+        this.conclude(trade, 'replaced', at, { by: former.key });
+        at = former.removedAt;
+      }
       this.takeBack(trade, at);
       if (seenAt === undefined) this.keep(trade);
       else this.move(trade, this.waiting, at);
@@ -295,10 +303,19 @@ export class Settlement<V, K> {
     // A trade that was taken back has waited from then on.
     trade.proof = [since - (!isShown ? rememberMs : since === seenAt ? graceMs : 0), at];
     const because = this.lacks(isShown ? this.ledger : this.feed, trade);
-    const rival = isShown && this.slots.rivalsOf(trade).find((each) => each.doubt !== undefined);
-    if (because !== undefined) this.conclude(trade, 'unknown', at, { because });
-    else if (rival) this.conclude(trade, 'unknown', at, inHole(rival.doubt as Gap));
+    const reason = because === undefined ? isShown && this.doubtOfRivals(trade) : { because };
+    if (reason) this.conclude(trade, 'unknown', at, reason);
     else this.conclude(trade, isShown ? 'expired' : 'unseen', at);
+  }
+
+  /** Returns why the ledger may have a rival of a trade; `undefined` if it has none. */
+  private doubtOfRivals(trade: Trade<V, K>): Reason<K> | undefined {
+    for (const rival of this.slots.rivalsOf(trade)) {
+      if (rival.doubt !== undefined) return inHole(rival.doubt);
+      const because = rival.state === 'unknown' ? this.lacks(this.ledger, rival) : undefined;
+      if (because?.why === 'gap') return { because };
+    }
+    return undefined;
   }
 
   /** Returns why a side does not prove the state of a trade; `undefined` if it does. */

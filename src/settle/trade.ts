@@ -17,6 +17,8 @@ export class Trade<V, K> {
   hasFailed = false;
   /** When the ledger had it first. */
   confirmedAt = 0;
+  /** When the ledger took it back. */
+  removedAt = -Infinity;
   /** The length of the ledger when it was shown or confirmed. */
   block = 0;
   state: OutcomeState | undefined = undefined;

@@ -264,6 +264,16 @@ describe('the outcome of a trade', () => {
       '140 confirmed a 40 late',
     ],
     [
+      'is replaced by what was in the ledger when it was shown, although a step that fills the hole took that back',
+      'ledger 104 !A, feed 108 a, ledger 120 -A late, ledger 140',
+      '108 replaced a by A; 120 reorged a, was replaced; 130 expired a, was reorged',
+    ],
+    [
+      'is unknown when the ledger may have its rival',
+      'feed 100 a, ledger 104, gap ledger 104 112, feed 118 A, ledger 140',
+      '110 unknown a ledger gap; 128 unknown A ledger gap',
+    ],
+    [
       'is remembered longer when the feed shows it again, and a new one when it is shown after that',
       'feed 100 a, ledger 104 +a, feed 112 a, ledger 112, feed 121 a, ledger 121, feed 140 a, ledger 155',
       '104 confirmed a 4; 150 expired a',
