@@ -18,9 +18,9 @@ export type FeedStatus = ConnectionStatus;
  */
 export interface AngularTradeFeed {
   /**
-   * Emits frames and lifecycle events from now on, and `opened` first while its connection isn't complete. Completes when the component is destroyed. Never errors: a stop, or
-   * a source that completes, becomes the event `stopped`. Emits outside Angular's zone, so set a signal to update the
-   * view.
+   * Emits frames and lifecycle events from now on, and `opened` first while its connection isn't complete. Completes
+   * when the component is destroyed. Never errors: a stop, or a source that completes, becomes the event `stopped`.
+   * Emits outside Angular's zone, so set a signal to update the view.
    */
   readonly events$: Observable<RelayedEvent>;
   /** Emits the frames only. Otherwise like `events$`. */

@@ -16,9 +16,9 @@ export interface ShareFeedOptions {
 /**
  * Shares one connection among all subscribers: an account only gets one live connection (contract, section 3.2).
  *
- * The first subscriber opens the connection; later ones get the values from then on. If they join while it settles, they
- * first get its `opened`, with the `disconnected` of an outage that goes on. The connection closes `lingerMs`
- * after the last subscriber has left, unless another one comes before. Completes and errors with the source, for all
+ * The first subscriber opens the connection; later ones get the values from then on. If they join while it settles,
+ * they first get its `opened`, with the `disconnected` of an outage that goes on. The connection closes `lingerMs` after
+ * the last subscriber has left, unless another one comes before. Completes and errors with the source, for all
  * subscribers; subscribing after that starts a new attempt, with a new ticket. Keep the Observable and share that: each
  * call of `shareFeed` opens its own connection. Memory: the subscribers.
  * ```ts

@@ -38,7 +38,8 @@ export interface Opened {
   readonly connection: number;
   /**
    * From when the connection is complete, in epoch ms, if that is known already: to a late subscriber, to a replica that
-   * returns, and if `deliveryDelayMs` is a number. If it's missing, the first frame shows it, or that none arrives for 500 ms.
+   * returns, and if `deliveryDelayMs` is a number. If it's missing, the first frame shows it, or that none arrives for
+   * 500 ms.
    */
   readonly completeFrom?: number;
 }
