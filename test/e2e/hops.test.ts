@@ -197,8 +197,9 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
 
 const afterAStop = 'after a stop and a new subscription';
 const nextToAnother = 'next to another operator on one shared feed';
+const asALateSubscriber = 'for a late subscriber of a shared feed';
 const toALog = 'over a log';
-const places = [...hops, toALog, afterAStop, nextToAnother] as const;
+const places = [...hops, toALog, afterAStop, nextToAnother, asALateSubscriber] as const;
 
 /** Returns the feed at a place, and ends what it needs at the end of the test. */
 const feedAt = (place: (typeof places)[number], options: TradeFeedOptions): Observable<RelayedEvent> => {
@@ -207,6 +208,17 @@ const feedAt = (place: (typeof places)[number], options: TradeFeedOptions): Obse
     const other = shared$.pipe(countWindow<RelayedEvent>(7)).subscribe();
     atEnd(() => other.unsubscribe());
     return shared$;
+  }
+  if (place === asALateSubscriber) {
+    const shared$ = tradeFeedEvents$('market', options).pipe(shareFeed({ lingerMs: 0 }));
+    const isOpen$ = shared$.pipe(filter(({ type }) => type === 'opened'));
+    atEnd(() => first.unsubscribe());
+    // It joins while the connection settles.
+    const first = shared$.subscribe();
+    return isOpen$.pipe(
+      take(1),
+      switchMap(() => shared$),
+    );
   }
   if (place === afterAStop) return tradeFeedEvents$('market', options).pipe(retry({ delay: () => timer(50) }));
   if (place !== toALog) return feedAfter(place, options);
@@ -218,7 +230,7 @@ const feedAt = (place: (typeof places)[number], options: TradeFeedOptions): Obse
 
 describe.each<Plan>(['developer', 'free'])('on the plan %s, a connection is complete', (plan) => {
   it.each(places)(
-    'from the same time on %s: every lost frame is in a gap, and no complete window misses one',
+    'from the same time, %s: every lost frame is in a gap, and no complete window misses one',
     async (place) => {
       const { service, options } = await started(plan);
       const sent: { readonly n: number; readonly expectedAt: number }[] = [];
