@@ -141,15 +141,19 @@ const observe = (events$) => {
     last = n;
     seen.received.set(n, event.receivedAt);
   });
-  events.pipe(gaps()).subscribe((gap) => seen.gaps.push(gap));
-  for (const lengthMs of [50, 200, 1_000])
-    events.pipe(tumblingWindow({ lengthMs })).subscribe(({ start, end, count, complete }) => {
-      seen.windows.push({ start, end, count, complete });
-    });
-  const subscription = events$.subscribe({
-    next: (event) => events.next(event),
-    error: (error) => seen.violations.push(`the feed has stopped: ${error}`),
-  });
+  const subscription = events.pipe(gaps()).subscribe((gap) => seen.gaps.push(gap));
+  for (const lengthMs of [50, 200, 1_000]) {
+    const windows$ = events.pipe(tumblingWindow({ lengthMs }));
+    subscription.add(
+      windows$.subscribe(({ start, end, count, complete }) => seen.windows.push({ start, end, count, complete })),
+    );
+  }
+  subscription.add(
+    events$.subscribe({
+      next: (event) => events.next(event),
+      error: (error) => seen.violations.push(`the feed has stopped: ${error}`),
+    }),
+  );
   return {
     ...seen,
     get openedAt() {
