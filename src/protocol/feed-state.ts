@@ -482,13 +482,19 @@ const provenUntil = (state: FeedState, event: LoggedEvent): number | undefined =
 export const stateOf = (snapshot: Snapshot): FeedState =>
   snapshot.reduce<FeedState>((state, event) => afterEvent(state, event, undefined), noFeed);
 
-/** Returns the events for a subscriber that joined at `at`, in epoch ms. */
+/** Returns the events for a subscriber that goes on at `at`, in epoch ms. */
 export const snapshotAt = (state: FeedState, at: number): Snapshot => {
   const { events, outage } = afterTime(state, at);
   // The subscriber lacks the frames before `at`, so for it the feed opens then, or later if the feed opened later.
   const opensLater = (event: LifecycleEvent): boolean => event.type === 'opened' && outage === undefined;
   return events.map((event) => (opensLater(event) ? notBefore(event, at) : event));
 };
+
+/** Returns the events for a new subscriber. It may lack frames of the ms `at`, so for it the feed is complete after that. */
+export const snapshotOfNew = (state: FeedState, at: number): Snapshot =>
+  snapshotAt(state, at).map((event) =>
+    event.type === 'opened' && event.completeFrom === at ? { ...event, completeFrom: at + 1 } : event,
+  );
 
 /** Returns the events for a client that has reached `at`, in epoch ms. */
 export const snapshotNotBefore = (state: FeedState, at: number): Snapshot =>

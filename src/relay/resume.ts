@@ -4,8 +4,8 @@ import {
   type Missed,
   relayGap,
   snapshotAfterGap,
-  snapshotAt,
   snapshotNotBefore,
+  snapshotOfNew,
 } from '../protocol/feed-state.js';
 import {
   type EventId,
@@ -92,7 +92,7 @@ const joinNew = (log: EventLog, sinceMs: number): Joined => {
   const [after, first] = sinceMs > 0 ? [log.positionAfter(log.timeNow - sinceMs), log.replayStart()] : [];
   const position = after === undefined || first === undefined ? log.newest : after.seq > first.seq ? after : first;
   const at = position === log.newest ? Math.max(position.at, log.timeNow) : position.at;
-  const events = snapshotAt(position.state, at);
+  const events = snapshotOfNew(position.state, at);
   return { joined: 'new', reached: -Infinity, progress: startAt(position, here), events };
 };
 

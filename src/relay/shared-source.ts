@@ -16,7 +16,7 @@ import { EventTime } from '../operators/items/event-time.js';
 import { type SourceError, timeOf } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type Watermark } from '../protocol/event.js';
-import { type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';
+import { type FeedState, noFeed, snapshotOfNew } from '../protocol/feed-state.js';
 import type { LogPositions } from '../protocol/position.js';
 import { hasClock, stateAfter } from './event-log.js';
 
@@ -148,7 +148,7 @@ class Connection {
   get snapshot(): readonly RelayedEvent[] {
     const { watermark } = this.#state;
     // When the source sends watermarks, a frame may be later than the last one.
-    const snapshot = snapshotAt(this.#state, Math.max(this.time.newestAt, this.time.now()));
+    const snapshot = snapshotOfNew(this.#state, Math.max(this.time.newestAt, this.time.now()));
     return watermark === undefined ? snapshot : [...snapshot, { type: 'watermark', at: watermark }];
   }
 }

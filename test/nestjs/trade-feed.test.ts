@@ -8,7 +8,7 @@ import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from
 import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayHandler } from '../../src/relay/index.js';
-import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
+import { disconnected, frameOf, joined, opened, watermark } from '../operators/stream.js';
 import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
 import { plantedKey } from '../support/feed.js';
@@ -334,16 +334,16 @@ describe('the option telemetry', () => {
 
 const end = disconnected(8);
 it.each<[string, readonly FeedEvent[], readonly FeedEvent[]]>([
-  ['open: with the current time', [opened(5, 2), frameOf('a', 6)], [opened(20, 2)]],
+  ['open: with the current time', [opened(5, 2), frameOf('a', 6)], [joined(20, 2)]],
   [
     'open in a worker: with the time of the watermark, because older frames follow it',
     [opened(5), watermark(7), frameOf('a', 8), watermark(9)],
-    [opened(9), watermark(9)],
+    [joined(9), watermark(9)],
   ],
   [
     'open in a worker with a later frame: with its time, because the new subscriber lacks it',
     [opened(5), watermark(7), frameOf('a', 8)],
-    [opened(8), watermark(7)],
+    [joined(8), watermark(7)],
   ],
   ['in an outage: its events unchanged', [opened(5), watermark(7), end, watermark(9)], [end, watermark(9)]],
 ])('a new subscriber of the relay first gets the status of a feed that is %s', (_, events, expected) => {

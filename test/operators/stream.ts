@@ -37,6 +37,8 @@ export const issued = (at: number): TicketIssued => ({
 export const opening = (at: number, connection = 1): Opened => ({ type: 'opened', at, feed: 'market', connection });
 /** Creates the `opened` of a connection that is complete at once, as with `deliveryDelayMs: 0`. */
 export const opened = (at: number, connection = 1): Opened => ({ ...opening(at, connection), completeFrom: at });
+/** Creates the `opened` for a new subscriber of a complete feed. It may lack frames of that ms. */
+export const joined = (at: number, connection = 1): Opened => ({ ...opening(at, connection), completeFrom: at + 1 });
 export const disconnected = (at: number, facts: Partial<FailureFacts> = {}): Disconnected => ({
   type: 'disconnected',
   at,

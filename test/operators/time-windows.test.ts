@@ -135,6 +135,13 @@ describe('tumblingWindow', () => {
       { events: g(10) },
     ],
     [
+      'counts a gap with a number of frames also for the window that begins with it, because the last of them may have that time',
+      'oa-------------------g-b--------',
+      '----------W---------X---------Y',
+      '0-10 a | 10-20 | 20-30 b gap 12-20',
+      { events: { g: () => ({ ...gapOf(12, 20), missed: 3 }) } },
+    ],
+    [
       'counts an outage without a gap event only for its window, also if the next frame is two windows later',
       'oa-x---o-----------------b----',
       '----------W---------X---------Y',

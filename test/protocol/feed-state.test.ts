@@ -24,6 +24,7 @@ import {
   type Snapshot,
   snapshotAfterGap,
   snapshotNotBefore,
+  snapshotOfNew,
   snapshotAt,
   stateOf,
 } from '../../src/protocol/feed-state.js';
@@ -32,6 +33,7 @@ import {
   frameOf,
   gapOf,
   issued,
+  joined,
   lost,
   opened,
   opening,
@@ -443,6 +445,11 @@ describe('snapshot', () => {
     ['leaves no events unchanged', [], 20, []],
   ])('snapshotAt %s', (_what, snapshot, at, expected) => {
     expect(snapshotAt(stateOf(snapshot), at)).toEqual(expected);
+  });
+
+  it('is complete for a new subscriber after the ms in which it joins, of which it may lack frames', () => {
+    expect(snapshotOfNew(stateOf([opened(3, 2)]), 7)).toEqual([joined(7, 2)]);
+    expect(snapshotOfNew(stateOf([opened(9, 2)]), 7)).toEqual([opened(9, 2)]);
   });
 
   it.each<[string, Snapshot, number, Snapshot]>([

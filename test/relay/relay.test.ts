@@ -94,7 +94,7 @@ describe('createRelay: the source', () => {
     join();
     source.emit(frame('a', 900_000, 7));
     expect(join().events).toEqual([
-      { type: 'opened', at: 900_000, feed: 'market', connection: 7, completeFrom: 900_000 },
+      { type: 'opened', at: 900_000, feed: 'market', connection: 7, completeFrom: 900_001 },
     ]);
   });
 });

@@ -7,7 +7,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import { disconnected, gapOf, opened, opening, reconnecting, watermark } from '../operators/stream.js';
+import { disconnected, gapOf, joined, opened, opening, reconnecting, watermark } from '../operators/stream.js';
 import { cases, isAllCases } from '../support/cases.js';
 import { eventsIn, frame, inOrder, isFrame, range, timeIn, watermarkIn, type WireEvent } from './support.js';
 
@@ -83,7 +83,7 @@ describe('a client of a run', () => {
     expect(client.watermark()).toBeUndefined();
     expect(next()).toEqual([
       { id, type: 'hello', data: `{"at":${begin}}` },
-      { id, data: `${JSON.stringify(opened(begin + 2, 3))}\n{"type":"watermark","at":${begin + 2}}` },
+      { id, data: `${JSON.stringify(joined(begin + 2, 3))}\n{"type":"watermark","at":${begin + 2}}` },
     ]);
     replica.frames(3, 4);
     expect(numbersOf(eventsOf(next()))).toEqual([3, 4]);
@@ -97,7 +97,7 @@ describe('a client of a run', () => {
       .take(opened(begin))
       .frames(1, 5)
       .take(watermark(begin + 2));
-    expect(eventsOf(replica.join().next())).toEqual([opened(begin + 5)]);
+    expect(eventsOf(replica.join().next())).toEqual([joined(begin + 5)]);
   });
 
   it.each<[string, readonly LifecycleEvent[]]>([

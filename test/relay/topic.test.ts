@@ -30,6 +30,7 @@ import { publicJson } from '../../src/relay/public-json.js';
 import {
   disconnected,
   gapOf,
+  joined,
   opened,
   opening,
   reconnecting,
@@ -88,7 +89,7 @@ describe('a topic', () => {
     emit(frame('a', begin + 95));
     const client = join(isEven);
     clock.pass(1);
-    expect(client.events).toEqual([opened(begin + 95, 2)]);
+    expect(client.events).toEqual([joined(begin + 95, 2)]);
     // The source sends watermarks, so the clock doesn't move the time.
     clock.pass(2_000);
     expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(begin + 95);
@@ -155,7 +156,7 @@ describe('a topic', () => {
     [
       'with the watermark of the source, if it sends any',
       [watermark(begin + 1), frame('a', begin + 95)],
-      [opened(begin + 95), watermark(begin + 1)],
+      [joined(begin + 95), watermark(begin + 1)],
     ],
   ])('that starts late gives its operator the state of the feed %s', (_what, events, received) => {
     const { of: join, join: joinAll, emit, clock } = start();

@@ -2,7 +2,7 @@ import { EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
-import { type Snapshot, snapshotAfterGap, snapshotAt, stateOf } from '../../protocol/feed-state.js';
+import { type Snapshot, snapshotAfterGap, snapshotAt, snapshotOfNew, stateOf } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
@@ -128,7 +128,8 @@ export const applyUpdate = (
   // A frame may be later than the last watermark, but the leader has reached its time.
   const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
   const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
-  return { events: [...snapshotAt(state, since), ...watermarks], id };
+  const snapshot = lastId === undefined ? snapshotOfNew(state, since) : snapshotAt(state, since);
+  return { events: [...snapshot, ...watermarks], id };
 };
 
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events

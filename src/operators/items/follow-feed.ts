@@ -8,7 +8,7 @@ import {
   type FeedState,
   hasStopped,
   noFeed,
-  snapshotAt,
+  snapshotOfNew,
 } from '../../protocol/feed-state.js';
 import { frameOf, isFrame, isLifecycle, isLogged, timeOf } from './item.js';
 
@@ -44,7 +44,7 @@ export class FeedFollower {
   /** Returns the events that describe the feed's current status, for a late subscriber. `now` is in epoch ms. */
   snapshotAt(now: number): readonly (LifecycleEvent | Watermark)[] {
     const { watermark } = this.state;
-    const snapshot = snapshotAt(this.state, this.timeAt(now));
+    const snapshot = snapshotOfNew(this.state, this.timeAt(now));
     return watermark === undefined ? snapshot : [...snapshot, { type: 'watermark', at: watermark }];
   }
 

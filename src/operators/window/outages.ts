@@ -72,8 +72,11 @@ interface Known {
   readonly to: number;
 }
 
-const knownFrom = (gap: Gap, oldest: number): Known =>
-  gap.to < oldest ? { gap, from: oldest, to: oldest } : { gap, from: gap.from, to: gap.to };
+const knownFrom = (gap: Gap, oldest: number): Known => {
+  if (gap.to < oldest) return { gap, from: oldest, to: oldest };
+  // `to` is then the time of the last frame that was dropped, and the next one may have the same.
+  return { gap, from: gap.from, to: gap.missed === undefined ? gap.to : gap.to + 1 };
+};
 
 const none: readonly Gap[] = Object.freeze([]);
 

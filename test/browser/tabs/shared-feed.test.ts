@@ -11,7 +11,7 @@ import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
 import type { RelayOptions } from '../../../src/relay/index.js';
 import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
-import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
+import { disconnected, gapOf, joined, lost, opened, reconnecting } from '../../operators/stream.js';
 import { Clock, essence, frame, range } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
 import { FakeBrowser, FakeLocks } from './fake-browser.js';
@@ -549,8 +549,8 @@ describe('applyUpdate', () => {
 
   const missed = expect.objectContaining({ type: 'gap', from: 1_050, to: 1_080, missed: 3 });
   it.each<[string, Id, Id, readonly RelayedEvent[], readonly unknown[], Id]>([
-    ['at the time that the leader has reached', undefined, id(5), [opened(5)], [opened(1_050)], id(5)],
-    ['with its watermark', undefined, id(5), [opened(5), mark], [opened(1_050), mark], id(5)],
+    ['at the time that the leader has reached', undefined, id(5), [opened(5)], [joined(1_050)], id(5)],
+    ['with its watermark', undefined, id(5), [opened(5), mark], [joined(1_050), mark], id(5)],
     ['with a gap after `opened` at an earlier id', id(5), id(8), [opened(5)], [opened(1_080), missed], id(8)],
     ['without a gap at the same id', id(8), id(8), [opened(5)], [opened(1_080)], id(8)],
     ['without a gap at a later id', id(9), id(8), [opened(5)], [opened(1_080)], id(9)],
