@@ -123,4 +123,18 @@ export const mutants = [
     replacement: 'at: at - 1',
     seed: 1049,
   },
+  {
+    name: 'a page that joins has all frames of that ms',
+    file: 'protocol/feed-state.ts',
+    find: 'completeFrom: at + 1 }',
+    replacement: 'completeFrom: at }',
+    seed: 1283,
+  },
+  {
+    name: 'a gap of dropped frames does not count for the window that begins at its end',
+    file: 'operators/window/outages.ts',
+    find: 'gap.to + 1 }',
+    replacement: 'gap.to }',
+    seed: 454,
+  },
 ];
