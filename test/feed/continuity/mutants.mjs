@@ -79,8 +79,8 @@ operators/share-feed.ts, seed 249
 +[] as unknown[]
 # an item without a time has that of \`opened\`
 operators/items/follow-feed.ts, seed 12
--this.#state.settling === undefined ? this.#newestAt : undefined;
-+this.#newestAt;
+-this.state.settling === undefined ? this.newestAt : undefined;
++this.newestAt;
 # a snapshot of a connection that settles says that it is complete
 protocol/feed-state.ts, seed 1216
 -    return outage === undefined ? [event] :
