@@ -92,11 +92,8 @@ export class Side {
   /** Records an event. Returns whether its holes have changed. */
   event(event: ClusterLifecycleEvent): boolean {
     const { outage } = this.state;
-    const at = timeOf(event) as number;
-    // Only the feed has a delay.
-    const isComplete = event.type === 'opened' && this.name === 'ledger';
-    this.follow(afterEvent(this.state, isComplete ? { ...event, completeFrom: at } : event, this.time.newestAt));
-    this.receive(event, at);
+    this.follow(afterEvent(this.state, event, this.time.newestAt));
+    this.receive(event, timeOf(event) as number);
     return this.gaps.length > 0 || this.state.outage !== outage;
   }
 

@@ -6,7 +6,7 @@ import { Frame } from '../../src/protocol/frame.js';
 import type { LedgerEntry } from '../../src/settle/outcome.js';
 import { coverage, leadAt, outcomeStats, type OutcomeStats } from '../../src/settle/outcome-stats.js';
 import { settle } from '../../src/settle/settle.js';
-import { disconnected, frameOf, gapOf, opened, stopped, watermark } from '../operators/stream.js';
+import { disconnected, frameOf, gapOf, opened, opening, stopped, watermark } from '../operators/stream.js';
 import { driven, entries, inWords, stepOf } from './support.js';
 
 /** Runs a feed and a ledger that both began 100 ms ago. */
@@ -347,6 +347,18 @@ describe('the outcome of a trade', () => {
     ledger$.next(stepOf(140, '', { late: true, doubted: entries('a'), gap: gapOf(104, 140) }));
     ledger$.next(watermark(140));
     expect(lines()).toEqual(['105 confirmed a 5', '140 unknown a ledger gap, was confirmed']);
+  });
+
+  it('is unknown while a ledger that is a feed, too, is not complete after an outage, without an `expired` before', () => {
+    const { feed$, ledger$, feed, passTo, lines } = driven({ withinMs: 100, rememberMs: 500 });
+    feed$.next(opened(0));
+    for (const event of [opened(0), stepOf(0, 'z'), disconnected(2_000), opening(2_050)]) {
+      passTo('at' in event ? event.at : 0);
+      ledger$.next(event);
+    }
+    feed(2_100, 'a');
+    passTo(2_500);
+    expect(lines().at(-1)).toBe('2200 unknown a ledger gap');
   });
 
   it('counts an item that is late by less than allowedLatenessMs', () => {
