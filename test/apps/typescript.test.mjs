@@ -13,7 +13,7 @@ for (const file of ['package.json', 'package-lock.json'])
   copyFileSync(join(import.meta.dirname, 'typescript', file), join(project, file));
 await installPackages(project, [packed]);
 
-const versions = ['5.4', '6', '7'];
+const versions = ['5.4', '5.8', '5.9', '6', '7'];
 const [, tenLines] = /^## Ten lines$.*?^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'));
 
 const tsc = (version, folder, ...args) => {

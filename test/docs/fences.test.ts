@@ -102,6 +102,17 @@ describe('a fence with expected output', () => {
   );
 });
 
+it('the first commands of the README and of the home page run in a clone, before anything that needs a registry', () => {
+  const commandsIn = (text: string): readonly string[] =>
+    [...text.matchAll(/^```bash\n(.*?)\n```$/gms), ...text.matchAll(/`(np[mx] [^`]+)`/g)].map(
+      ([, command = '']) => command,
+    );
+  const [beforeRegistry = ''] = read('README.md').split("isn't on a registry");
+  expect(commandsIn(beforeRegistry)).toEqual(['npm ci && npm start', 'npm test']);
+  const [, first] = /^```bash\n(.*?)\n```$/ms.exec(read('docs/index.md')) ?? [];
+  expect(first).toBe('npm ci && npm start');
+});
+
 it('the scripts, files, subcommands and flags in shell fences exist', () => {
   const shell = fences.filter(({ language }) => language === 'bash');
   const savedIn = (file: string): string[] => proseOf(file).match(/(?<=`)[\w-]+\.mjs(?=`)/g) ?? [];

@@ -24,8 +24,8 @@ import { fencesOf, read, root } from './fences.js';
 // Programs take long on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(150_000);
 
-const programOf = (recipe: string): string =>
-  fencesOf(`docs/recipes/${recipe}.md`).find(({ language }) => language === 'ts')?.code ?? '';
+const programIn = (file: string): string => fencesOf(file).find(({ language }) => language === 'ts')?.code ?? '';
+const programOf = (recipe: string): string => programIn(`docs/recipes/${recipe}.md`);
 
 const folder = tempFolder();
 
@@ -316,13 +316,26 @@ itRuns(
 
 it("the README's ten lines run in a project of `npm init`, under the name in the README, and end quietly with their reader", async () => {
   const [, name = ''] = /Save this as `(\S+)`/.exec(read('README.md')) ?? [];
-  const tenLines = fencesOf('README.md').find(({ language }) => language === 'ts')?.code ?? '';
-  await inProject({ name, code: tenLines, reader: 'head -n 3' }, async (running) => {
+  await inProject({ name, code: programIn('README.md'), reader: 'head -n 3' }, async (running) => {
     expect({ code: await running.exit, stdout: running.stdout(), stderr: running.stderr() }).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^(\{.+\}\n){3}$/),
       stderr: expect.stringMatching(/^Requesting a ticket for market\n.+\nConnected to market \(connection 1\)\n$/),
     });
+  });
+});
+
+const endless = [
+  ...['README', 'docs/index'].map((page) => [page, programIn(`${page}.md`)] as const),
+  ['docs/start/first-frame', fencesOf('docs/start/first-frame.md').at(-1)?.code ?? ''] as const,
+  ['the candles', programOf('candles')] as const,
+];
+
+it.each(endless)('%s: the program ends well when its reader leaves after a line', async (_page, code) => {
+  await inProject({ name: 'feed.mjs', code, reader: 'head -n 1' }, async (running) => {
+    expect(await running.exit).toBe(0);
+    expect(running.stdout()).toMatch(/^.+\n$/);
+    expect(running.stderr()).not.toMatch(/Error/);
   });
 });
 
