@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { marketBatches$, pendingTransactions$ } from 'rx-trade-feed/testing';
 import { itInCi } from '../support/cases.js';
-import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf } from './fences.js';
+import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf, read } from './fences.js';
 import { itPrints } from './run-fences.js';
 import { shellProblems } from './shell.js';
 import { typeErrors } from './type-check.js';
