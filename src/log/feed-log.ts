@@ -109,7 +109,7 @@ export const feedLog = (target: string): FeedLog => {
 export const readingOf = (log: ReadableLog): Pick<FeedLog, 'read' | 'read$' | 'consume$'> => {
   const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
     const settings = { ...readDefaults, ...validated(options, readRules) };
-    return { [Symbol.asyncIterator]: () => paced(log.openReader(settings), settings) };
+    return { [Symbol.asyncIterator]: () => paced(() => log.openReader(settings), settings) };
   };
   return {
     read,
@@ -166,16 +166,17 @@ const openWriter = (folder: string, settings: WriterSettings, fail: Fail): LogWr
   }
 };
 
-/** Returns the batches of a reader, each when it's due. */
+/** Returns the batches of a reader, each when it's due. The first `next` opens it: nobody has to end an unused loop. */
 const paced = (
-  reader: OpenedReader,
+  open: () => OpenedReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new ReplaySubject<void>(1);
-  const batches = batchesOf(reader, speed, scheduler, closed);
+  let reader: OpenedReader | undefined;
+  const batches = batchesOf(() => (reader = open()), speed, scheduler, closed);
   // `return` of a generator would wait for its `next`.
   const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
-    reader.close();
+    reader?.close();
     closed.next();
     return batches.return();
   };
@@ -183,28 +184,33 @@ const paced = (
 };
 
 async function* batchesOf(
-  reader: OpenedReader,
+  open: () => OpenedReader,
   speed: number,
   scheduler: SchedulerLike,
   closed: Observable<void>,
 ): AsyncGenerator<readonly LogRecord[], void, void> {
+  const reader = open();
   const dueMs = schedule(speed);
   let startedAt: number | undefined;
-  for (let records = await reader.next(); records !== undefined; records = await reader.next()) {
-    if (speed === Infinity) {
-      yield records;
-      continue;
+  try {
+    for (let records = await reader.next(); records !== undefined; records = await reader.next()) {
+      if (speed === Infinity) {
+        yield records;
+        continue;
+      }
+      startedAt ??= scheduler.now();
+      const due = records.map((record) => dueMs(timeOf(record) as number));
+      for (let from = 0; from < records.length;) {
+        const now = scheduler.now() - startedAt;
+        let to = from;
+        while ((due[to] ?? Infinity) <= now) to += 1;
+        if (to > from) yield records.slice(from, to);
+        else if (!(await waited((due[from] as number) - now, scheduler, closed))) return;
+        from = to;
+      }
     }
-    startedAt ??= scheduler.now();
-    const due = records.map((record) => dueMs(timeOf(record) as number));
-    for (let from = 0; from < records.length;) {
-      const now = scheduler.now() - startedAt;
-      let to = from;
-      while ((due[to] ?? Infinity) <= now) to += 1;
-      if (to > from) yield records.slice(from, to);
-      else if (!(await waited((due[from] as number) - now, scheduler, closed))) return;
-      from = to;
-    }
+  } finally {
+    reader.close();
   }
 }
 

@@ -21,6 +21,7 @@ export interface ReaderMachine {
 }
 
 const listMs = 100;
+const noBytes = Buffer.alloc(0);
 const lineStarts = [...Buffer.from('{\r\n')];
 
 /** An open segment. */
@@ -56,13 +57,16 @@ export class LogReader extends RecordReader {
     if (this.isClosed) return;
     super.close();
     this.#machine.bell.close();
+    // Whoever keeps the iterator doesn't keep these.
+    this.#lines = undefined;
+    this.#buffer = noBytes;
     // A read in progress closes the file when it is back.
     if (!this.#isReading) this.#closeFile();
   }
 
   protected async read(): Promise<boolean> {
     this.#machine.bell.listen();
-    return (await this.#readBytes()) || this.#advance();
+    return (await this.#readBytes()) || (!this.isClosed && this.#advance());
   }
 
   protected woken(): Promise<void> {

@@ -1,7 +1,8 @@
 // What the readers of all engines are: history and live are one loop over the same lines.
 //
 // In: the lines that an engine reads. Out: what `Records` makes of them, in rounds.
-// Never: a wait although there is more to read. So an engine listens before the read that finds nothing.
+// Never: a wait although there is more to read, or a reader that stays open after its end. So an engine listens before
+// the read that finds nothing.
 import type { LogPosition } from './lines.js';
 import { toLogError } from './log-error.js';
 import { type LogRecord, type ReaderSettings, Records } from './records.js';
@@ -38,22 +39,31 @@ export abstract class RecordReader {
 
   /**
    * Resolves with at least one record, of at most `max` lines; with `undefined` at the end without `follow`, and if it
-   * is closed.
+   * is closed. An end and an error close it: no caller has to.
    */
   async next(max = Infinity): Promise<LogRecord[] | undefined> {
-    const { records, settings } = this;
     try {
-      while (!this.isClosed) {
-        this.take(max);
-        if (records.length > 0) return records.take();
-        if (await this.read()) continue;
-        records.atEnd(() => this.tip());
-        if (records.length > 0) return records.take();
-        if (!settings.follow) return undefined;
-        await this.woken();
-      }
+      const records = await this.#next(max);
+      if (records === undefined) this.close();
+      return records;
     } catch (cause) {
-      if (!this.isClosed) throw toLogError('read', this.path, cause);
+      if (this.isClosed) return undefined;
+      this.close();
+      throw toLogError('read', this.path, cause);
+    }
+  }
+
+  async #next(max: number): Promise<LogRecord[] | undefined> {
+    const { records, settings } = this;
+    while (!this.isClosed) {
+      this.take(max);
+      if (records.length > 0) return records.take();
+      const hasMore = await this.read();
+      if (hasMore || this.isClosed) continue;
+      records.atEnd(() => this.tip());
+      if (records.length > 0) return records.take();
+      if (!settings.follow) return undefined;
+      await this.woken();
     }
     return undefined;
   }
