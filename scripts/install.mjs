@@ -1,7 +1,7 @@
 // Installs programs that are no dependencies of the project: from Debian, and from npm into `temp`. A program that is there isn't installed again.
 //
 //   node scripts/install.mjs debian     what `npm run test:peers` and `npm run test:apps` need
-//   node scripts/install.mjs nodes      the Node versions of the test matrix
+//   node scripts/install.mjs nodes      the Node versions of the test matrix, and undici 8 for their tests
 //   node scripts/install.mjs bun        Bun, whose WebSocket `npm run bench -- e2e` then compares as well
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,6 +40,16 @@ export const nodeVersions = ['22.23.3', '24.21.0', '26.10.0'];
 /** Installs a Node version. Returns the folder of its programs. */
 export const installNode = (version) => join(fromNpm(`node-${platform}`, version), `node_modules/node-${platform}/bin`);
 
+/** Installs undici 8, which needs a newer Node than `npm ci` may ask for. */
+export const installUndici8 = () => {
+  const cwd = resolve(import.meta.dirname, '../test/transport/undici-8');
+  if (existsSync(join(cwd, 'node_modules/undici'))) return;
+  execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+};
+
 const bun = [`@oven/bun-${platform}`, '1.4.5'];
 
 /** Installs Bun. Returns its program. */
@@ -62,7 +72,10 @@ const programs = {
     install();
     chromium();
   },
-  nodes: () => nodeVersions.forEach(installNode),
+  nodes: () => {
+    nodeVersions.forEach(installNode);
+    installUndici8();
+  },
   bun: () => console.log(installBun()),
 };
 

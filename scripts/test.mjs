@@ -14,7 +14,7 @@ import { basename, delimiter, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import jestConfig from '../jest.config.mjs';
 import { filesToCheck } from './changed-files.mjs';
-import { installNode, nodeVersions } from './install.mjs';
+import { installNode, installUndici8, nodeVersions } from './install.mjs';
 import { failuresIn, failuresOf, filesForCi, retry } from './lanes.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
@@ -131,6 +131,8 @@ const ofNode = [
   'test/e2e/programs',
 ];
 const ofPackage = ['test/e2e/built-package'];
+/** undici 8 runs on these versions only. */
+const ofUndici8 = ['test/transport/dispatcher'];
 
 // Scripts mustn't build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
@@ -176,8 +178,12 @@ const checks = [
 const tests = ['jest', options.ci ? covered : () => jest('jest', ignoring(filesForCi()))];
 const nodes = nodeVersions.map((version) => {
   const [major] = version.split('.');
-  const files = [...ofPackage, ...(major === '24' ? ofNode : [])].map((file) => `'${file}'`);
-  return [`node ${major}`, () => jest(`node-${major}`, files, { bin: [installNode(version)] })];
+  const files = [...ofPackage, ...(major === '24' ? ofNode : ofUndici8)].map((file) => `'${file}'`);
+  const testOn = (bin) => {
+    installUndici8();
+    return jest(`node-${major}`, files, { bin: [bin] });
+  };
+  return [`node ${major}`, () => testOn(installNode(version))];
 });
 const build = ['build', command('node scripts/build.mjs')];
 // Before jest, which tests the engines of a cluster with these servers. It can't run at the same time as another check that installs packages.

@@ -18,7 +18,7 @@ export type { EventLevel, EventRecord } from './protocol/event-record.js';
 export type { AttemptMessage, FeedEventMessage, FeedOrigin, PublishedEvent } from './feed/diagnostics.js';
 
 // Options
-export type { TlsOptions, TradeFeedOptions } from './feed/options.js';
+export type { TicketDispatcher, TlsOptions, TradeFeedOptions } from './feed/options.js';
 export type { BackoffOptions, BackoffPolicy, Reconnect } from './feed/backoff.js';
 
 // Values, errors and events

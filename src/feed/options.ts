@@ -2,7 +2,6 @@ import { X509Certificate } from 'node:crypto';
 import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import { type ConnectionOptions, createSecureContext, type SecureContextOptions } from 'node:tls';
-import type { Dispatcher } from 'undici';
 import { isLoopback } from '../protocol/contract.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { invalidOptions, type Verdict } from '../protocol/failures/meanings.js';
@@ -29,6 +28,14 @@ import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './backo
  */
 export type TlsOptions = SecureContextOptions &
   Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
+
+/** A Dispatcher of undici 7 or 8. Their own types don't fit each other. */
+export interface TicketDispatcher {
+  /** Sends a request. */
+  dispatch(options: object, handler: object): boolean;
+  /** Adds interceptors. */
+  compose(...interceptors: never[]): object;
+}
 
 /** The options of a feed. All are optional: `baseUrl` and `apiKey` can come from the environment. */
 export interface TradeFeedOptions {
@@ -103,8 +110,8 @@ export interface TradeFeedOptions {
    * @defaultValue `true`
    */
   readonly warnings?: boolean | undefined;
-  /** An undici Dispatcher for the ticket request, to go through a proxy. */
-  readonly dispatcher?: Dispatcher | undefined;
+  /** A Dispatcher of undici 7 or 8 for the ticket request, to go through a proxy. */
+  readonly dispatcher?: TicketDispatcher | undefined;
   /** An agent for the handshake, to go through a proxy. */
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
@@ -234,7 +241,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   receiveIn: oneOf('main', 'worker'),
   receiveBufferBytes: positiveCount,
   warnings: aBoolean,
-  dispatcher: objectWith('compose', 'a Dispatcher of undici 7'),
+  dispatcher: objectWith('compose', 'a Dispatcher of undici 7 or 8'),
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };
 

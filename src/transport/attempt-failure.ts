@@ -27,14 +27,20 @@ export const networkFailure = (
   const cause = safeCause(error, redact) as Error & { code?: string };
   const reason = tlsReason(error, cause);
   const detail = stage === 'handshake' && reason === notTlsReason ? withoutTls : reason && `TLS: ${reason}`;
-  return { stage, code: failureCodeOf(stage, cause.code ?? ''), detail: detail ?? cause.message, cause };
+  const code = failureCodeOf(stage, cause.code ?? '');
+  const refusal = code === 'invalid-options' && `the dispatcher refuses the request: ${cause.message}`;
+  return { stage, code, detail: detail ?? (refusal || cause.message), cause };
 };
 
 const failureCodeOf = (stage: 'ticket' | 'handshake', code: string): ServiceFailureCode => {
   if (certificateErrors.some((form) => form.test(code))) return 'untrusted-certificate';
+  if (code === refusedRequest) return 'invalid-options';
   // At the handshake the address comes from the service and may be right again in the next ticket.
   return stage === 'ticket' && code === notTls ? 'ticket-endpoint-without-tls' : unreachable[stage];
 };
+
+/** What a dispatcher reports if it can't handle this client's requests, as one of another version of undici. */
+const refusedRequest = 'UND_ERR_INVALID_ARG';
 
 /** OpenSSL reports this if the server's first bytes aren't a TLS record but, say, an HTTP response. */
 const notTls = 'ERR_SSL_WRONG_VERSION_NUMBER';

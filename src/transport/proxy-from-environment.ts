@@ -3,6 +3,7 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { noop } from 'rxjs';
+import type { Dispatcher } from 'undici';
 import type { TlsOptions, TradeFeedOptions } from '../feed/options.js';
 import { credentialsOf } from '../protocol/secret.js';
 import { tlsReason } from './attempt-failure.js';
@@ -42,7 +43,7 @@ export interface ProxyFromEnvironmentOptions {
  */
 export const proxyFromEnvironment = async (
   options: ProxyFromEnvironmentOptions = {},
-): Promise<Pick<TradeFeedOptions, 'dispatcher' | 'agent'>> => {
+): Promise<{ readonly dispatcher?: Dispatcher } & Pick<TradeFeedOptions, 'agent'>> => {
   const env = { ...(options.env ?? process.env) };
   if (proxyOf(env) === undefined) return {};
   const { Agent } = await loadHttpClient();

@@ -1,7 +1,8 @@
 import { catchError, concatMap, defer, EMPTY, from, ignoreElements, last, map, noop, Observable, of } from 'rxjs';
 import { type OperatorFunction, startWith, switchMap, takeUntil, throwError, timer } from 'rxjs';
 import type { Dispatcher } from 'undici';
-import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
+import { resolveTicketOptions, type TicketDispatcher } from '../feed/options.js';
+import type { TicketSettings, TradeFeedOptions } from '../feed/options.js';
 import { checkFeed, parseTimestamp } from '../protocol/contract.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
@@ -75,7 +76,7 @@ const ticket$ = (
     'accept-encoding': 'identity',
   };
   const post: Post = { client, url, headers, body: JSON.stringify({ feed }) };
-  const answer$ = dispatcher ? sent$(post, neverRedirected(dispatcher), noop) : sentOver$(post, sockets);
+  const answer$ = dispatcher ? sent$(post, acceptedBy(dispatcher, client), noop) : sentOver$(post, sockets);
   return answer$.pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((error: unknown) => of(networkFailure('ticket', error, redactor(key)))),
@@ -147,12 +148,16 @@ const sent$ = (
       .subscribe(subscriber);
   });
 
-// A redirect interceptor in the user's dispatcher would send the key wherever the redirect points.
-const neverRedirected = (dispatcher: Dispatcher): Dispatcher =>
-  dispatcher.compose(
-    (dispatch) => (options, handler) =>
-      dispatch({ ...options, maxRedirections: 0 } as Dispatcher.DispatchOptions, handler),
-  );
+/**
+ * Makes a dispatcher of another version accept requests of this undici: `compose` of undici 7 gives it a handler with
+ * the methods of version 7 and of version 8, which refuses the older ones.
+ */
+const acceptedBy = (dispatcher: TicketDispatcher, { Dispatcher: { prototype } }: HttpClient): Dispatcher =>
+  prototype.compose.call(dispatcher as Dispatcher, (dispatch) => (options, handler) => {
+    // Version 8 refuses the option `dispatcher`. A redirect interceptor would send the key wherever a redirect points.
+    const theirs = { ...options, dispatcher: undefined, maxRedirections: 0 };
+    return dispatch(theirs, handler);
+  });
 
 const issued = async ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Promise<Answer> => {
   const text = await textOf(body);
