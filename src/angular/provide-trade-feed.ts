@@ -4,7 +4,7 @@ import type { Observable } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../browser/index.js';
 import { relayFeedRules } from '../browser/relay-feed-options.js';
 import type { RelayedEvent } from '../protocol/event.js';
-import { tryCall } from '../protocol/type-guards.js';
+import { isUrl, tryCall } from '../protocol/type-guards.js';
 import { aBoolean, anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
 import { type FeedSignalOptions, feedSignalRules, resolveFeedSignals, SHARED_FEED, sharedFeed } from './shared-feed.js';
 
@@ -54,7 +54,7 @@ export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentP
 const withUrl: Rule = { ...anObject, allowed: "an object such as { url: '/feed' }" };
 const anAddress: Rule = {
   allowed: 'an http: or https: address without credentials',
-  is: (v) => (typeof v === 'string' && v !== '') || v instanceof URL,
+  is: (v) => (typeof v === 'string' && v !== '') || isUrl(v),
 };
 // This provider stores the position itself.
 const { resumeIn: _, ...relayRules } = relayFeedRules;

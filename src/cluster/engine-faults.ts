@@ -4,6 +4,7 @@ import type { EngineOperation, EngineRecovered, EngineRefused } from '../protoco
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
+import { isError } from '../protocol/type-guards.js';
 import { clampMs } from '../protocol/validate.js';
 import { readKey } from './election/cluster-key.js';
 import { timing } from './election/timing.js';
@@ -14,7 +15,7 @@ type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
 
 /** The text of an error only decides the advice, never what a replica does. */
 const describe = (error: unknown): Refusal => {
-  const { name = '', message = String(error) } = error instanceof Error ? error : {};
+  const { name = '', message = String(error) } = isError(error) ? error : {};
   if (error === undefined) return { message: "it doesn't answer", advice: checkEngine };
   const [, advice = checkEngine] = advices.find(([pattern]) => pattern.test(`${name} ${message}`)) ?? [];
   const line = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300).replace(/\.$/, '');

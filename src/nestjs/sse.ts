@@ -9,6 +9,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, fromEvent, NEVER, type Observable, takeUntil, tap, throwError } from 'rxjs';
+import { isError } from '../protocol/type-guards.js';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
 import {
   type AllowedOrigins,
@@ -185,7 +186,7 @@ const exceptionFor = (error: unknown, response: Writable | undefined): unknown =
 // Nest logs the stack, but may send the message to the client once the headers are sent.
 const failedBy = (cause: unknown): Error =>
   Object.assign(new Error("The feed failed. See the server's log.", { cause }), {
-    stack: cause instanceof Error ? cause.stack : String(cause),
+    stack: isError(cause) ? cause.stack : String(cause),
   });
 
 /** How many characters Nest may receive before the response's backpressure is checked again. */

@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
-import { isText } from '../protocol/type-guards.js';
+import { decodeUtf8, isNodeBuffer } from '../protocol/frame.js';
+import { isBytes, isText } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import { wherePayload } from './items/where-payload.js';
 
@@ -44,30 +45,20 @@ const isLong = ({ length }: Uint8Array): boolean => length >= 8;
 
 const allowed = 'texts or byte arrays to search for, at least one, none of them empty';
 
-const isNeedle = (needle: unknown): boolean => (isText(needle) || needle instanceof Uint8Array) && needle.length > 0;
+const isNeedle = (needle: unknown): boolean => (isText(needle) || isBytes(needle)) && needle.length > 0;
 
 // Finds bytes in the payload of a frame. A Buffer's `indexOf` of one byte is native and takes 10 ns, less than a loop
 // over 15 bytes. In a browser, a relay emits plain byte arrays, which have the same method.
 
-/** The methods that `Buffer.toString` calls after checking its arguments. */
-interface NodeBytes extends Uint8Array {
-  latin1Slice(from: number, to: number): string;
-  utf8Slice(from: number, to: number): string;
-  indexOf(bytes: number | Uint8Array, from?: number): number;
-}
-
-const isNode = (bytes: Uint8Array): bytes is NodeBytes => 'utf8Slice' in bytes;
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-
 export const textOf = (bytes: Uint8Array, from: number, to: number): string => {
   // If a payload is cut off, the end of a text can come before its start.
   if (from >= to) return '';
-  return isNode(bytes) ? bytes.utf8Slice(from, to) : decoder.decode(bytes.subarray(from, to));
+  return isNodeBuffer(bytes) ? bytes.utf8Slice(from, to) : decodeUtf8(bytes.subarray(from, to));
 };
 
 /** Returns one character per byte, as a key for a `Set`. */
 const keyOf = (bytes: Uint8Array, from: number, to: number): string =>
-  isNode(bytes) ? bytes.latin1Slice(from, to) : bytes.subarray(from, to).reduce(addCharacter, '');
+  isNodeBuffer(bytes) ? bytes.latin1Slice(from, to) : bytes.subarray(from, to).reduce(addCharacter, '');
 const addCharacter = (text: string, byte: number): string => text + String.fromCharCode(byte);
 
 /** How many bytes of a payload show which byte of a needle is rarest. */
@@ -97,7 +88,7 @@ export class Needle {
     for (let tries = 0; (at = payload.indexOf(rarest, at)) >= 0; tries += 1, at += 1) {
       if (alike(payload, bytes, at - rarestAt) === bytes.length) return at - rarestAt;
       // The byte is frequent here after all. This search takes 90 ns, but doesn't stop at each of them.
-      if (tries === 8 && isNode(payload)) return payload.indexOf(bytes, at - rarestAt + 1);
+      if (tries === 8 && isNodeBuffer(payload)) return payload.indexOf(bytes, at - rarestAt + 1);
     }
     return -1;
   }

@@ -79,10 +79,11 @@ export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   return { ...gap, from: from + shiftMs, to: to + shiftMs, failure: readFailure(failure, shiftMs) };
 };
 
-const encoder = new TextEncoder();
+let encoder: InstanceType<typeof TextEncoder> | undefined;
 
 const bytesReader: PayloadReader<Uint8Array> = {
-  utf8: (text) => encoder.encode(text),
+  // Created here and not at import, because jsdom has none.
+  utf8: (text) => (encoder ??= new TextEncoder()).encode(text),
   base64: (text) => {
     const raw = atob(text);
     const bytes = new Uint8Array(raw.length);

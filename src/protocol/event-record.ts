@@ -3,6 +3,7 @@ import { type FailureCode, failurePage, type Stage } from './failures/meanings.j
 import { type TradeFeedError, withoutAdvice } from './failures/trade-feed-error.js';
 import type { FeedState } from './feed-state.js';
 import { printable } from './printable.js';
+import { isError } from './type-guards.js';
 
 /** The level of an event in a log. */
 export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -124,7 +125,7 @@ const gapText = ({ durationMs, from, missed, failure }: Gap): string => {
 
 // A failure's message contains its cause, unless the cause is an error of the app.
 const causeOf = ({ code, cause }: TradeFeedError): string =>
-  code === 'relay-source-failed' && (cause instanceof Error || typeof cause === 'string') ? ` Cause: ${cause}` : '';
+  code === 'relay-source-failed' && (isError(cause) || typeof cause === 'string') ? ` Cause: ${cause}` : '';
 
 /** How long a feed waits before its log, its health and its metrics say so, in ms. */
 export const waitMs = 5_000;

@@ -60,8 +60,8 @@ export class Frame<
   /** Decodes the payload as UTF-8. */
   text(): string {
     const data: Uint8Array = this.data;
-    // `Uint8Array.toString()` prints numbers, so decode instead.
-    return data.toString === printNumbers ? decoder.decode(data) : data.toString();
+    // Only a Buffer's `toString` decodes. That of any other byte array, whatever its realm, prints numbers.
+    return isNodeBuffer(data) ? data.utf8Slice(0, data.length) : decodeUtf8(data);
   }
 
   /** Parses the payload as JSON. Throws a `SyntaxError` if it isn't JSON. */
@@ -70,10 +70,22 @@ export class Frame<
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/unbound-method -- compared, not called
-const printNumbers = Uint8Array.prototype.toString;
-// Keeps a byte order mark, as a Buffer does: it's part of the payload.
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+/** The methods that `Buffer.toString` calls after checking its arguments. */
+export interface NodeBuffer extends Uint8Array {
+  latin1Slice(from: number, to: number): string;
+  utf8Slice(from: number, to: number): string;
+  indexOf(bytes: number | Uint8Array, from?: number): number;
+}
+
+export const isNodeBuffer = (bytes: Uint8Array): bytes is NodeBuffer => 'utf8Slice' in bytes;
+
+let decoder: InstanceType<typeof TextDecoder> | undefined;
+
+export const decodeUtf8 = (bytes: Uint8Array): string => {
+  // Created here and not at import, because jsdom has none. Keeps a byte order mark, which is part of the payload.
+  decoder ??= new TextDecoder('utf-8', { ignoreBOM: true });
+  return decoder.decode(bytes);
+};
 
 /** A frame from any source: the service, a relay, a log. */
 export type AnyFrame = Frame<Uint8Array>;

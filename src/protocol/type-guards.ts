@@ -17,6 +17,18 @@ export const tryCall = <T>(call: () => T): T | undefined => {
   }
 };
 
+// `instanceof` knows only the classes of its own realm. A value may come from another one: an iframe, `node:vm`, jest.
+
+export const isBytes = (value: unknown): value is Uint8Array =>
+  ArrayBuffer.isView(value) && (value as Partial<Uint8Array>)[Symbol.toStringTag] === 'Uint8Array';
+
+export const isError = (value: unknown): value is Error =>
+  value instanceof Error || / (Error|DOMException)]$/.test(tagOf(value));
+
+export const isUrl = (value: unknown): value is URL => tagOf(value) === '[object URL]';
+
+const tagOf = (value: unknown): string => tryCall(() => Object.prototype.toString.call(value)) ?? '';
+
 // The same as in fp-ts, which takes half as long to load as RxJS. Only its types are needed here.
 
 export const isRight = <E, A>(either: Either<E, A>): either is Right<A> => either._tag === 'Right';

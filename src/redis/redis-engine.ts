@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { combineLatest, defer, distinctUntilChanged, filter, firstValueFrom, fromEvent, ignoreElements } from 'rxjs';
 import { map, merge, mergeMap, Observable, of, Subject, takeUntil, tap, timeout, timer } from 'rxjs';
 import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
+import { isError } from '../protocol/type-guards.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
 /** The options of {@link redisEngine}. */
@@ -147,7 +148,7 @@ const channelsOf = (subscriber: Redis): Listen => {
       () => channels.get(channel)?.next(undefined),
       (error: unknown) => {
         // If the connection is lost, the next one subscribes again.
-        if (!(error instanceof Error) || error.name !== 'ReplyError') return;
+        if (!isError(error) || error.name !== 'ReplyError') return;
         const messages$ = channels.get(channel);
         if (isPassing.test(error.message))
           return void setTimeout(() => channels.has(channel) && subscribe(channel), retryMs).unref();

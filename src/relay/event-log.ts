@@ -16,7 +16,7 @@ import {
 } from '../protocol/feed-state.js';
 import { type AnyFrame, Frame, LazyFrame } from '../protocol/frame.js';
 import { type FeedPosition, isAfterPosition } from '../protocol/position.js';
-import { isTime } from '../protocol/type-guards.js';
+import { isBytes, isTime } from '../protocol/type-guards.js';
 import { Entries, type Position } from './entries.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
@@ -300,7 +300,7 @@ interface WaitingFrame {
 
 /** Returns whether {@link writeFrame} can't throw for a frame later: it's one of ours, with valid fields. */
 const canWait = (frame: AnyFrame): boolean =>
-  (frame instanceof LazyFrame || (frame.constructor === Frame && frame.data instanceof Uint8Array)) &&
+  (frame instanceof LazyFrame || (frame.constructor === Frame && isBytes(frame.data))) &&
   isWritable(frame);
 
 const noBlock = Buffer.alloc(0);

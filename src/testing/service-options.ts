@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { asyncScheduler, isObservable, type Observable, type SchedulerLike } from 'rxjs';
 import { feeds, isLoopback, ticketFields } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
-import { isNumber, isText, tryCall } from '../protocol/type-guards.js';
+import { isBytes, isNumber, isText, tryCall } from '../protocol/type-guards.js';
 import { aCount, aFunction, anObject, aScheduler, checkRequired, integerIn } from '../protocol/validate.js';
 import { MAX_TIMER_MS, type Rule, timerMs, validated } from '../protocol/validate.js';
 import { defaultErrorBody, type ErrorBody } from './answers.js';
@@ -206,7 +206,7 @@ const answerRules: Readonly<Record<keyof Endpoints, Readonly<Record<string, Rule
 };
 
 export const aPort = integerIn(0, 65_535);
-const pem: Rule = { allowed: 'a PEM text or a Buffer', is: (v) => isText(v) || v instanceof Uint8Array };
+const pem: Rule = { allowed: 'a PEM text or a Buffer', is: (v) => isText(v) || isBytes(v) };
 const pemRules = { key: pem, cert: pem };
 const observable: Rule = { allowed: 'an Observable of strings or bytes', is: isObservable };
 const perFeed = (rule: Rule) => Object.fromEntries(feeds.map((feed) => [feed, rule])) as Record<Feed, Rule>;

@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../feed/options.js';
-import { tryCall } from '../protocol/type-guards.js';
+import { isError, tryCall } from '../protocol/type-guards.js';
 
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
 
@@ -94,7 +94,7 @@ export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
     } catch (thrown) {
       refused = thrown;
     }
-    const why = tryCall(() => String(refused instanceof Error ? (refused.message as unknown) : refused));
+    const why = tryCall(() => String(isError(refused) ? (refused.message as unknown) : refused));
     return Object.assign(new Error(why ?? 'it gave no reason'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
   };
   return { ...tls, checkServerIdentity };

@@ -11,6 +11,7 @@ import { parseTicket } from '../protocol/parse-ticket.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
+import { isError } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
@@ -206,7 +207,7 @@ export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
   return defer(async () => apiKey()).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((cause: unknown) => {
-      throw unavailable(cause instanceof Error ? cause.message : 'it rejected', cause);
+      throw unavailable(isError(cause) ? cause.message : 'it rejected', cause);
     }),
     map((key) => {
       if (!isCredential(key))

@@ -1,5 +1,5 @@
 import { type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { tryCall } from '../protocol/type-guards.js';
+import { isError, tryCall } from '../protocol/type-guards.js';
 
 /** An error as plain data. A structured clone would lose a failure's fields and a system error's code. */
 export type CloneableError =
@@ -29,7 +29,7 @@ export const keepThrown = (thrown: Thrown, id: number, value: unknown): ThrownBy
   thrown.set(id, value);
   thrown.delete(id - maxKept);
   // A user's error may have anything as its `message`.
-  const message = value instanceof Error ? (tryCall(() => String(value.message as unknown)) ?? '') : undefined;
+  const message = isError(value) ? (tryCall(() => String(value.message as unknown)) ?? '') : undefined;
   return { kind: 'thrown', id, message };
 };
 

@@ -1,7 +1,7 @@
 import { getDefaultResultOrder, setDefaultResultOrder } from 'node:dns';
 import * as net from 'node:net';
 import { resolveTicketOptions, type TicketSettings, type TlsOptions, type TradeFeedOptions } from '../feed/options.js';
-import { tryCall } from '../protocol/type-guards.js';
+import { isBytes, tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import { Secret } from '../protocol/secret.js';
 import { type BackoffPolicy, defaultBackoff } from '../feed/backoff.js';
@@ -52,7 +52,7 @@ const withBuffers = (tls: TlsOptions): TlsOptions =>
     ]),
   );
 
-const asBuffer = (value: unknown): unknown => (value instanceof Uint8Array ? Buffer.from(value) : value);
+const asBuffer = (value: unknown): unknown => (isBytes(value) ? Buffer.from(value) : value);
 
 export const checkReceiveIn = (settings: TicketSettings): TicketSettings => {
   if (settings.receiveIn !== 'worker') {

@@ -2,7 +2,7 @@ import type { Either } from 'fp-ts/lib/Either.js';
 import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame, ownBytes, withOwnPayload } from '../../protocol/frame.js';
-import { isTime } from '../../protocol/type-guards.js';
+import { isBytes, isTime } from '../../protocol/type-guards.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
 
 /** The items of a stream: its frames, or what operators created from them, but no lifecycle events. */
@@ -74,7 +74,7 @@ export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.byteLength;
   if (typeof value === 'string') return value.length * 2;
-  return value instanceof Uint8Array ? value.byteLength : 0;
+  return isBytes(value) ? value.byteLength : 0;
 };
 
 export const isFrame = <E>(value: E): value is E & Frame => value instanceof Frame;
@@ -101,8 +101,7 @@ const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | unde
  * Returns what to store of a value that outlives its `next`, because a view would keep its whole buffer alive: the same
  * value if its bytes could move or use at least 3/4 of their buffer, otherwise a copy.
  */
-export const withOwnBytes = <T>(value: T): T =>
-  (value instanceof Uint8Array ? ownBytes(value) : withOwnFrame(value)) as T;
+export const withOwnBytes = <T>(value: T): T => (isBytes(value) ? ownBytes(value) : withOwnFrame(value)) as T;
 
 const withOwnFrame = (value: unknown): unknown => {
   if (isFrame(value)) return withOwnPayload(value);
@@ -113,9 +112,15 @@ const withOwnFrame = (value: unknown): unknown => {
 
 // An object of another class isn't copied, because it may have private fields.
 const withField = <T extends object>(value: T, name: keyof T, field: unknown): T =>
-  field === value[name] || ![Decoded, Conflated, Object].includes(value.constructor as never)
+  field === value[name] || !([Decoded, Conflated].includes(value.constructor as never) || isPlain(value))
     ? value
     : Object.assign(Object.create(Object.getPrototypeOf(value) as object) as T, value, { [name]: field });
+
+/** Returns whether a value's class is `Object`, of any realm. */
+const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype !== null && Object.getPrototypeOf(prototype) === null;
+};
 
 /**
  * A frame and its decoded payload.

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
+import { isError } from '../../protocol/type-guards.js';
 import { aBoolean, validated } from '../../protocol/validate.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
 import { type SourceError, withOwnBytes } from '../items/item.js';
@@ -99,4 +100,4 @@ const readable = <T>(
 };
 
 const errorOf = ({ error }: SourceError): Error =>
-  error instanceof Error ? error : new Error("The source errored with a value that isn't an Error", { cause: error });
+  isError(error) ? error : new Error("The source errored with a value that isn't an Error", { cause: error });

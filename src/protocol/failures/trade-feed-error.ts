@@ -1,4 +1,4 @@
-import { isNumber, isText, isTime } from '../type-guards.js';
+import { isError, isNumber, isText, isTime } from '../type-guards.js';
 import {
   type FailureCode,
   failurePage,
@@ -167,7 +167,7 @@ export class TradeFeedError extends Error {
  * ```
  */
 export const isTradeFeedError = (error: unknown): error is TradeFeedError =>
-  error instanceof Error &&
+  isError(error) &&
   error.name === 'TradeFeedError' &&
   isText((error as Partial<TradeFeedError>).code) &&
   verdicts.includes((error as Partial<TradeFeedError>).verdict as Verdict);
