@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { CloseCode, CloseReason } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Payload, ServiceSettings } from './service-options.js';
@@ -40,6 +40,9 @@ export const messageOf = (payload: Payload): Message => ({
   data: Buffer.from(payload as Uint8Array),
   binary: typeof payload !== 'string',
 });
+
+// `WebSocket.OPEN`, without loading `ws`.
+const OPEN = 1;
 
 /** Passes frames to the socket once they reach this many bytes, rather than at the end of the event loop's turn. */
 const burstBytes = 64 * 1024;
@@ -104,7 +107,7 @@ export class Connection {
 
   // A client that is closing gets no more frames, although its socket is still open.
   get #isWritable(): boolean {
-    return this.#isOpen && this.#ws.readyState === WebSocket.OPEN;
+    return this.#isOpen && this.#ws.readyState === OPEN;
   }
 
   #flush(): void {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { distinctUntilChanged, skipWhile } from 'rxjs';
-import { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket, WebSocketServer } from 'ws';
 import { CloseCode, CloseReason } from '../protocol/contract.js';
 import { endHandshake, pathOf, type Refusal, refusal, refusalAnswer, refusalOfRoute } from './answers.js';
 import { shuttingDown, streamPath, ticketPath } from './answers.js';
@@ -13,9 +13,10 @@ import type { ServiceState, TicketRecord } from './state.js';
 const maxMessageBytes = 1024;
 
 /** Creates the WebSocket side of the HTTP server: handshakes (contract, section 4.2), and the connections they open. */
-export const createUpgrades = (state: ServiceState) => {
+export const createUpgrades = async (state: ServiceState) => {
   const open = connectionOpener(state);
-  let sockets = createWebSocketServer(state);
+  const createSockets = webSocketServers(state, await loadSockets());
+  let sockets = createSockets();
 
   const refuse = (request: ServerRequest, socket: Socket, refused: Refusal, ticket?: TicketRecord): void => {
     const { status, code } = refused;
@@ -54,7 +55,7 @@ export const createUpgrades = (state: ServiceState) => {
   const close = (): Promise<void> => {
     // A closed `ws` server accepts no more handshakes, so a restart needs a new one.
     const ended = sockets;
-    sockets = createWebSocketServer(state);
+    sockets = createSockets();
     return promisify(ended.close.bind(ended))();
   };
 
@@ -112,7 +113,7 @@ const waitWith = (socket: Socket, head: Buffer): (() => Buffer) => {
   };
 };
 
-const createWebSocketServer = ({ settings, endpoints }: ServiceState): WebSocketServer => {
+const webSocketServers = ({ settings, endpoints }: ServiceState, ws: Sockets): (() => WebSocketServer) => {
   const options = {
     noServer: true,
     perMessageDeflate: false,
@@ -120,13 +121,13 @@ const createWebSocketServer = ({ settings, endpoints }: ServiceState): WebSocket
     // If `ws` checked text messages, invalid UTF-8 would close with 1007 instead of 1008.
     skipUTF8Validation: true,
     closeTimeout: settings.limits.closeTimeoutMs,
-    WebSocket: PushOnlySocket,
+    WebSocket: pushOnly(ws),
     handleProtocols: (requested: ReadonlySet<string>) => {
       const { handshake } = endpoints;
       return (typeof handshake === 'object' && handshake.subprotocol) || ([...requested][0] ?? false);
     },
   };
-  return new WebSocketServer(options);
+  return () => new ws.WebSocketServer(options);
 };
 
 /**
@@ -174,13 +175,28 @@ const admit = (
     : ticket;
 };
 
+type Sockets = Pick<typeof import('ws'), 'WebSocket' | 'WebSocketServer'>;
+
+/** Loads `ws` with the first service, so that an import works where it has no server: see docs/testing.md, jsdom. */
+const loadSockets = async (): Promise<Sockets> => {
+  const sockets: Partial<Sockets> = await import('ws');
+  if (sockets.WebSocketServer === undefined)
+    throw new Error(
+      "The local service can't start: this test environment loads the build of `ws` for pages, which has no server. " +
+        'In jest, begin the test file with /** @jest-environment node */, or set ' +
+        "testEnvironmentOptions: { customExportConditions: ['node', 'node-addons'] }.",
+    );
+  return sockets as Sockets;
+};
+
 /**
- * A WebSocket that closes with 1008 `server push only` (contract, section 3.2) even if a client's message is too large.
+ * Returns the class of a WebSocket that closes with 1008 `server push only` (contract, section 3.2) even if a client's message is too large.
  * `ws` would close with 1009 and no reason.
  */
-class PushOnlySocket extends WebSocket {
-  override close(code?: number, reason?: string | Buffer): void {
-    if (code === 1009 && reason === undefined) super.close(CloseCode.serverPushOnly, CloseReason.serverPushOnly);
-    else super.close(code, reason);
-  }
-}
+const pushOnly = ({ WebSocket }: Sockets) =>
+  class PushOnlySocket extends WebSocket {
+    override close(code?: number, reason?: string | Buffer): void {
+      if (code === 1009 && reason === undefined) super.close(CloseCode.serverPushOnly, CloseReason.serverPushOnly);
+      else super.close(code, reason);
+    }
+  };

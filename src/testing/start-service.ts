@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { feeds } from '../protocol/contract.js';
 import { isCredential } from '../protocol/secret.js';
+import { isBytes } from '../protocol/type-guards.js';
 import { aBoolean, aCount, checkRequired, integerIn, invalidOption, oneOf } from '../protocol/validate.js';
 import { type Rule, validated } from '../protocol/validate.js';
 import { streamPath } from './answers.js';
@@ -127,7 +128,7 @@ const closeReason: Rule = {
 
 const aPayload: Rule = {
   allowed: 'a string or a Uint8Array',
-  is: (v) => typeof v === 'string' || v instanceof Uint8Array,
+  is: (v) => typeof v === 'string' || isBytes(v),
 };
 
 const accountRules = { plan: oneOf('free', 'developer'), active: aBoolean, entitled: aBoolean };
@@ -168,7 +169,7 @@ type Ending = Exclude<RestartOptions['connections'], undefined>;
 /** Starts a service's server, which keeps its port until the shutdown. */
 const startServiceServer = async (state: ServiceState) => {
   const { settings } = state;
-  const upgrades = createUpgrades(state);
+  const upgrades = await createUpgrades(state);
   const handlers = { onRequest: createRequestHandler(state), onUpgrade: upgrades.onUpgrade };
   let http = await startHttpServer(settings, handlers);
   const { port } = http;

@@ -71,12 +71,19 @@ describe('the built package', () => {
   });
 
   it.each([
-    [['operators', 'browser', 'relay', 'otel', 'interop', 'log', 'settle'], ['rxjs']],
-    [['testing'], ['rxjs', 'ws']],
+    [['operators', 'browser', 'relay', 'otel', 'interop', 'log', 'settle', 'testing'], ['rxjs']],
     [['index'], ['fp-ts', 'io-ts', 'rxjs']],
   ])('loads for %j only %j', async (entries, packages) => {
     const names = entries.map((entry) => (entry === 'index' ? 'rx-trade-feed' : `rx-trade-feed/${entry}`));
     expect(await printedBy('loaded-packages.mjs', names)).toEqual(packages);
+  });
+
+  it('imports what pages and their tests use without a single global, and needs a codec only for a frame', async () => {
+    const names = ['browser', 'operators', 'testing', 'angular', 'interop', 'settle'].map(
+      (name) => `rx-trade-feed/${name}`,
+    );
+    const texts = Object.fromEntries(names.map((name) => [name, name.endsWith('/browser') ? 'AB' : true]));
+    expect(await printedBy('without-globals.mjs', names)).toEqual(texts);
   });
 
   it('shows the caller and the names of its own functions in the stack of an invalid option', async () => {
