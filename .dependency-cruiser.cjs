@@ -46,6 +46,7 @@ const rows = {
       'cluster/election/',
       'cluster/engine.ts',
       'log/log-error.ts',
+      'operators/items/async-context.ts',
       'type log/append.ts',
       'type log/feed-log.ts',
       'rxjs',
@@ -72,7 +73,7 @@ const rows = {
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
-  'interop/': ['protocol/', 'rxjs'],
+  'interop/': ['protocol/', 'operators/items/async-context.ts', 'rxjs'],
   'settle/': ['protocol/', 'operators/', 'rxjs'],
   'log/': [
     'protocol/',

@@ -5,6 +5,7 @@ import { sizeLabel } from '../support/payloads.mjs';
 const fixed = [
   ...['an empty turn', 'new Frame', 'a literal', 'a view'],
   ...['a Subject', 'a Subject, one operator', 'a Subject, six operators'],
+  ...['a Subject, shareFeed', 'a Subject, shareFeed, in a request'],
 ];
 const read = ['isUtf8', 'toString', 'text()', 'json()', 'JSON.parse'];
 const sizes = [200, 1024, 4096];

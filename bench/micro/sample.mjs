@@ -1,10 +1,11 @@
 // One sample: the CPU time of one step, in ns. `node bench/micro/sample.mjs <what> [size]`. `size` is that of a payload that is read; what is
 // decoded has 12 fields.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { isUtf8 } from 'node:buffer';
 import { isRight } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { filter, map, Subject } from 'rxjs';
-import { decodeWith, Frame } from '../../dist/index.js';
+import { decodeWith, Frame, shareFeed } from '../../dist/index.js';
 import { cpuNs } from '../support/cpu.mjs';
 import { payloads } from '../support/payloads.mjs';
 
@@ -109,6 +110,8 @@ const steps = {
   'a Subject, one operator': () => through([map((frame) => frame)]),
   'a Subject, six operators': () =>
     through(Array.from({ length: 3 }, () => [map((frame) => frame), filter((frame) => frame.connection > 0)]).flat()),
+  'a Subject, shareFeed': () => through([shareFeed()]),
+  'a Subject, shareFeed, in a request': () => new AsyncLocalStorage().run({}, () => through([shareFeed()])),
   'JSON.parse of its text': () => (n) => Number(typeof JSON.parse(transactions[n]) === 'object'),
   'io-ts, codec.decode': () => checked((document) => isRight(codec.decode(document))),
   'io-ts, codec.is': () => checked((document) => codec.is(document)),

@@ -1,5 +1,6 @@
 import { catchError, NEVER, type Observable, startWith, Subject, switchMap, throwError } from 'rxjs';
 import { engineTasks } from '../protocol/event-record.js';
+import { contextHere, inOwnContext, runIn } from '../operators/items/async-context.js';
 import type { EngineOperation, EngineRecovered, EngineRefused } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
@@ -226,6 +227,7 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
     again$.pipe(
       startWith(undefined),
       switchMap(subscribe),
+      inOwnContext(),
       catchError((error: unknown) => {
         faults.failed('subscribe', error, 0);
         return throwError(() => engineRefused('subscribe', error));
@@ -233,8 +235,8 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
     );
 
   return {
-    connected$: engine.connected$,
-    failures$: engine.failures$ ?? NEVER,
+    connected$: engine.connected$.pipe(inOwnContext()),
+    failures$: (engine.failures$ ?? NEVER).pipe(inOwnContext()),
     read: (key) => faults.during('read', () => engine.read(key), timing.callMs, unreadableKey),
     compareAndSet: (...args) => faults.during('write', () => engine.compareAndSet(...args)),
     maxMessageBytes: () => engine.maxMessageBytes?.(),
@@ -242,7 +244,10 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
     subscribe: (subject) => subscribed(() => engine.subscribe(subject)),
     request: (subject, data, timeoutMs) =>
       faults.during('request', () => engine.request(subject, data, timeoutMs), timeoutMs * 0.9),
-    respond: (subject, answer) => subscribed(() => engine.respond(subject, answer)),
+    respond: (subject, answer) => {
+      const home = contextHere();
+      return subscribed(() => engine.respond(subject, (data) => runIn(home, () => answer(data))));
+    },
     resubscribe: () => again$.next(),
   };
 };

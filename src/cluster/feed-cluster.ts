@@ -1,6 +1,7 @@
-import { BehaviorSubject, filter, Observable, share } from 'rxjs';
+import { BehaviorSubject, filter, Observable } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
 import { showEvents } from '../feed/diagnostics.js';
+import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { checkFeed } from '../protocol/contract.js';
 import type { PositionedFeed } from '../protocol/position.js';
@@ -90,6 +91,7 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
 export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser): FeedCluster => {
   checkFeed(feed);
   const settings = resolveClusterOptions(options);
+  const home = contextHere();
   const status = new BehaviorSubject<ClusterStatus>(leftStatus(settings.replica));
   const show = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
   let replica: Replica | undefined;
@@ -115,12 +117,13 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
       if (status.value.role !== 'stopped') status.next(leftStatus(settings.replica, status.value));
       started.close();
     };
-  }).pipe(share());
+  }).pipe(shareIn(home));
 
+  const status$ = status.pipe(inOwnContext());
   const { account, leaseMs, renewMs, marginMs } = settings;
   const owned = {
     events$,
-    status$: status.asObservable(),
+    status$,
     account,
     generation: () => replica?.ownGeneration,
     maxStallMs: leaseMs - renewMs - marginMs,
@@ -130,7 +133,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     feed,
     events$,
     frames$: events$.pipe(filter((event): event is Frame => event.type === 'frame')),
-    status$: status.asObservable(),
+    status$,
     get status() {
       return status.value;
     },
@@ -138,9 +141,10 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
       return replica?.position;
     },
     append: (log, options) => appendOwned(owned, log, options),
-    handOver: async () => replica?.handOver(),
-    resume: async () => {
-      await resumeCluster(settings.engine, settings.account);
-    },
+    handOver: () => runIn(home, async () => replica?.handOver()),
+    resume: () =>
+      runIn(home, async () => {
+        await resumeCluster(settings.engine, settings.account);
+      }),
   };
 };

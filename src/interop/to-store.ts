@@ -1,4 +1,5 @@
-import { catchError, concatWith, finalize, NEVER, type Observable, of, share, tap } from 'rxjs';
+import { catchError, concatWith, finalize, NEVER, type Observable, of, tap } from 'rxjs';
+import { contextHere, shareIn } from '../operators/items/async-context.js';
 
 /** What `useSyncExternalStore` of React takes. */
 export interface FeedStore<T> {
@@ -34,7 +35,7 @@ export const toStore =
       concatWith(NEVER),
       // Forgets the error but keeps the value, for a page that tries again.
       finalize(() => (state = { value: state.value })),
-      share(),
+      shareIn(contextHere()),
     );
     return {
       subscribe: (listener) => {

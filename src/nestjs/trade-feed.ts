@@ -18,7 +18,6 @@ import {
   noop,
   Observable,
   ReplaySubject,
-  share,
   switchMap,
   takeUntil,
   takeWhile,
@@ -32,6 +31,7 @@ import { feedEvents$ } from '../feed/trade-feed.js';
 import { feedStats, type FeedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
 import { type Freshness, freshness as freshnessOf, type FreshnessOptions } from '../operators/freshness.js';
+import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
 import type { FeedWatch } from '../operators/items/feed-watch.js';
 import { shareConnection } from '../operators/share-feed.js';
 import { type ClusterEvent, type FeedEvent, isClusterEvent } from '../protocol/event.js';
@@ -95,6 +95,8 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** What a shutdown waits for: connections that are still closing, and responses to browsers that aren't complete. */
   readonly #closing = new Set<Promise<void>>();
   readonly #responses = new Set<Writable>();
+  /** The context of the module: its feed isn't part of the request that uses it first, restarts it or closes it. */
+  readonly #home = contextHere();
   readonly #atBootstrap: boolean;
   readonly #useAccount: () => () => void;
   #freshness: Freshness | undefined;
@@ -150,9 +152,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       ignoreElements(),
       catchError(() => NEVER),
     );
-    this.status$ = merge(open$, this.#memory.status$).pipe(takeUntil(this.#closed$));
+    const status$ = merge(open$, this.#memory.status$).pipe(takeUntil(this.#closed$));
+    this.status$ = status$.pipe(inOwnContext());
     this.stats$ = this.#unlessStopped$(this.events$.pipe(feedStats(more.stats))).pipe(
-      share({ connector: () => new ReplaySubject(1) }),
+      shareIn(this.#home, { connector: () => new ReplaySubject(1) }),
     );
     // The relay may subscribe when the feed is already open, or in an outage: its clients need that status first.
     const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(shared$)));
@@ -189,10 +192,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   restart(): void {
     if (this.status.state !== 'stopped') return;
     if (this.cluster === undefined) return this.#restart();
-    this.cluster.resume().then(
-      () => this.#restart(),
-      (error: unknown) => this.#log.logger.error(`Can't restart: the cluster's engine didn't answer: ${String(error)}`),
-    );
+    const failed = (error: unknown): void =>
+      this.#log.logger.error(`Can't restart: the cluster's engine didn't answer: ${String(error)}`);
+    this.cluster.resume().then(() => this.#restart(), failed);
   }
 
   /**
@@ -245,7 +247,11 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * `onModuleDestroy` of the application's services, and before it waits for open responses. In a cluster it first
    * hands the connection over to another replica, which takes at most `cluster.handOverMs`.
    */
-  async beforeApplicationShutdown(): Promise<void> {
+  beforeApplicationShutdown(): Promise<void> {
+    return runIn(this.#home, () => this.#close());
+  }
+
+  async #close(): Promise<void> {
     // Closes the relay first: browsers must reconnect, to another replica or after the restart, rather than see the
     // feed end.
     this.relay.close();
@@ -259,7 +265,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   #restart(): void {
     const untilOpen$ = this.events$.pipe(takeWhile(({ type }) => type !== 'opened'));
     // The log and the status report it if the feed stops again.
-    untilOpen$.subscribe({ error: noop });
+    runIn(this.#home, () => untilOpen$.subscribe({ error: noop }));
   }
 
   // Lets pages of other replicas continue here. A restart gives the relay a new log.

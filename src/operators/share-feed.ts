@@ -1,5 +1,6 @@
-import { asyncScheduler, Observable, type SchedulerLike, share, type SubjectLike, type Subscriber, timer } from 'rxjs';
+import { asyncScheduler, Observable, type SchedulerLike, type SubjectLike, type Subscriber, timer } from 'rxjs';
 import { aScheduler, clampMs, durationMs, validated } from '../protocol/validate.js';
+import { contextHere, shareIn } from './items/async-context.js';
 import { FeedFollower } from './items/follow-feed.js';
 
 /** The options of {@link shareFeed}. */
@@ -20,7 +21,8 @@ export interface ShareFeedOptions {
  * they first get its `opened`, with the `disconnected` of an outage that goes on. The connection closes `lingerMs` after
  * the last subscriber has left, unless another one comes before. Completes and errors with the source, for all
  * subscribers; subscribing after that starts a new attempt, with a new ticket. Keep the Observable and share that: each
- * call of `shareFeed` opens its own connection. Memory: the subscribers.
+ * call of `shareFeed` opens its own connection. In Node the source runs in the async context in which you call
+ * `shareFeed`, and each subscriber's callbacks in that of its `subscribe`. Memory: the subscribers.
  * ```ts
  * // source              --a--b--c--d--     subscribed once
  * // subscriber 1        --a--b!
@@ -38,21 +40,22 @@ export interface ShareFeedOptions {
  * ```
  */
 export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
-  const { scheduler, resetOnRefCountZero } = settingsOf(options);
+  const { home, scheduler, resetOnRefCountZero } = settingsOf(options);
   return <E>(source: Observable<E>) =>
-    source.pipe(share<E>({ connector: () => feedFanOut(() => scheduler.now()), resetOnRefCountZero }));
+    source.pipe(shareIn<E>(home, { connector: () => feedFanOut(() => scheduler.now()), resetOnRefCountZero }));
 };
 
 /** Like {@link shareFeed}, for a caller that itself tells late subscribers what the status of the feed is. */
 export const shareConnection = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
-  const { resetOnRefCountZero } = settingsOf(options);
-  return <E>(source: Observable<E>) => source.pipe(share<E>({ connector: fanOut, resetOnRefCountZero }));
+  const { home, resetOnRefCountZero } = settingsOf(options);
+  return <E>(source: Observable<E>) => source.pipe(shareIn<E>(home, { connector: fanOut, resetOnRefCountZero }));
 };
 
 const settingsOf = (options: ShareFeedOptions) => {
   const rules = { lingerMs: durationMs, scheduler: aScheduler };
   const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, rules);
-  return { scheduler, resetOnRefCountZero: lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler) };
+  const resetOnRefCountZero = lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler);
+  return { home: contextHere(), scheduler, resetOnRefCountZero };
 };
 
 /**

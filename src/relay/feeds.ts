@@ -11,11 +11,11 @@ import {
   Observable,
   type SchedulerAction,
   type SchedulerLike,
-  share,
   takeUntil,
   tap,
   timer,
 } from 'rxjs';
+import { type AsyncContext, shareIn } from '../operators/items/async-context.js';
 import { fanOut } from '../operators/share-feed.js';
 import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
@@ -46,17 +46,25 @@ export class Feeds {
   readonly #source: SharedSource;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
+  readonly #home: AsyncContext | undefined;
   readonly #closed = new AsyncSubject<void>();
   /** The runs that new clients join. */
   readonly #current = new Map<Topic, LiveRun>();
   /** All runs that store events, including former ones that still have clients. */
   readonly #stored = new Set<LiveRun>();
 
-  constructor(source: RelaySource, settings: RelaySettings, report: (event: Report) => void) {
+  /** @param home - the context of the source and the operators, whichever client is the first */
+  constructor(
+    source: RelaySource,
+    settings: RelaySettings,
+    report: (event: Report) => void,
+    home: AsyncContext | undefined,
+  ) {
     const onStop = (error: unknown) => report({ type: 'source-stopped', error });
     this.#source = new SharedSource(source, this.#positions, settings.scheduler, onStop);
     this.#settings = settings;
     this.#report = report;
+    this.#home = home;
   }
 
   /** The topics that store events, not counting the complete feed. */
@@ -121,7 +129,7 @@ export class Feeds {
         this.#stored.delete(live);
         detach();
       }),
-      share({
+      shareIn(this.#home, {
         connector: fanOut,
         resetOnRefCountZero: () =>
           merge(this.#closed, detached, stays() ? NEVER : lingered$.pipe(filter(() => !stays()))),

@@ -7,7 +7,6 @@ import {
   Observable,
   of,
   race,
-  share,
   Subject,
   switchMap,
   take,
@@ -16,6 +15,7 @@ import {
   timer,
   type Unsubscribable,
 } from 'rxjs';
+import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
 import type { ClusterEvent, RelayedEvent, RelayedValue } from '../protocol/event.js';
 import { clampMs } from '../protocol/validate.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
@@ -120,16 +120,17 @@ export const createRelay = (
   options?: RelayOptions,
 ): Relay => {
   const settings = resolveRelayOptions(options);
+  const home = contextHere();
   const { heartbeatMs, maxAgeMs, scheduler } = settings;
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
   const slots = new ClientSlots(settings, () => events.complete());
   // The cast is safe: runs also accept values of another relay.
-  const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, report);
+  const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, report, home);
   const clients: ClientHub = {
     scheduler,
-    heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),
-    watermarks$: interval(watermarkMs, scheduler).pipe(share()),
+    heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(shareIn(home)),
+    watermarks$: interval(watermarkMs, scheduler).pipe(shareIn(home)),
     // At a random time in the last tenth, so clients that joined together don't reconnect together.
     tooOld$: defer(() =>
       maxAgeMs === Infinity ? NEVER : timer(clampMs(maxAgeMs) * (1 - Math.random() / 10), scheduler),
@@ -140,8 +141,8 @@ export const createRelay = (
   let refused: RelayStatus['refused'];
   events.subscribe((event) => (refused = refusedAfter(refused, event)));
   return {
-    messages$: (receiver = {}) => client$(slots, feeds, clients, receiver),
-    events$: events.asObservable(),
+    messages$: (receiver = {}) => client$(slots, feeds, clients, receiver).pipe(inOwnContext()),
+    events$: events.pipe(inOwnContext()),
     status: () => ({
       stored: feeds.stored,
       topics: feeds.topics.size,
@@ -149,11 +150,11 @@ export const createRelay = (
       authorizing: slots.authorizing,
       ...(refused && { refused }),
     }),
-    restart: () => feeds.restart(),
+    restart: () => runIn(home, () => feeds.restart()),
     hold: () => feeds.join(undefined).batches$.subscribe(),
     disconnect: (id) => slots.disconnect(String(id)),
     close: () => {
-      feeds.close();
+      runIn(home, () => feeds.close());
       slots.close();
     },
   };

@@ -31,7 +31,8 @@ export const bundledPrograms = (folder: string, names: readonly string[]): ((nam
       target: 'node20',
       // Resolves the package's names to the sources, like tsconfig.json.
       tsconfig: join(root, 'tsconfig.json'),
-      external: ['fs-native-extensions'],
+      // Nest loads the others if an app has them.
+      external: ['fs-native-extensions', 'class-validator', 'class-transformer'],
       // CommonJS packages need it.
       banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
       minifyWhitespace: true,
