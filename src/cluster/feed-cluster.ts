@@ -13,7 +13,7 @@ import { appendOwned } from './append.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
-import { type ClusterStatus, leftStatus } from './status.js';
+import { type ClusterStatus, firstStatus, leftStatus } from './status.js';
 
 /** Shares one feed between any number of processes, although the account gets a single connection. */
 export interface FeedCluster extends PositionedFeed {
@@ -92,7 +92,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   checkFeed(feed);
   const settings = resolveClusterOptions(options);
   const home = contextHere();
-  const status = new BehaviorSubject<ClusterStatus>(leftStatus(settings.replica));
+  const status = new BehaviorSubject(firstStatus(settings.replica));
   const show = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
   let replica: Replica | undefined;
 
@@ -114,7 +114,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     if (!subscriber.closed) replica = started;
     return () => {
       if (replica === started) replica = undefined;
-      if (status.value.role !== 'stopped') status.next(leftStatus(settings.replica, status.value));
+      if (status.value.role !== 'stopped') status.next(leftStatus(status.value));
       started.close();
     };
   }).pipe(shareIn(home));

@@ -5,9 +5,10 @@ import { type Election, ownerOf, type Role, roleOf } from './election/election.j
 /** The status of a replica. */
 export interface ClusterStatus {
   /**
-   * What this replica does: `following`, `claiming` or `owning` the connection; `isolated`: it can't reach the engine,
-   * or was replaced and doesn't know by whom; `stopped`: another client replaced the connection; `left`: it gave the
-   * ownership away, or has no subscriber.
+   * What this replica does: `joining`: it hasn't had a subscriber yet, or doesn't know the owner yet; `following`,
+   * `claiming` or `owning` the connection; `isolated`: it can't reach the engine, or was replaced and doesn't know by
+   * whom; `stopped`: another client replaced the connection; `left`: it gave the ownership away, or has no subscriber
+   * anymore.
    */
   readonly role: Role;
   /** The id of this replica. */
@@ -30,11 +31,15 @@ export interface ClusterStatus {
   readonly cannotOwn: TradeFeedError | undefined;
 }
 
-/** Returns the status while there's no subscriber. */
-export const leftStatus = (replica: string, before?: ClusterStatus): ClusterStatus => {
-  const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
-  return { replica, generation: 0, since: Date.now(), ...before, role: 'left', ...nothing };
+const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
+
+/** Returns the status before the first subscriber. */
+export const firstStatus = (replica: string): ClusterStatus => {
+  return { role: 'joining', replica, generation: 0, since: Date.now(), ...nothing };
 };
+
+/** Returns the status after the last subscriber. */
+export const leftStatus = (before: ClusterStatus): ClusterStatus => ({ ...before, role: 'left', ...nothing });
 
 /**
  * Returns the new status, or `before` itself if nothing has changed.

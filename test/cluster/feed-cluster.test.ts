@@ -391,6 +391,21 @@ describe('replicas of an account', () => {
     subscriptions.unsubscribe();
   });
 
+  it('are joining until they have joined, and have left only after their last subscriber has', async () => {
+    await using test = await startTestCluster();
+    const { baseUrl } = test.service;
+    const cluster = createFeedCluster('market', options({ engine: test.engine, baseUrl, apiKey: test.apiKey }));
+    const roles: string[] = [];
+    cluster.status$.subscribe(({ role }) => roles.push(role));
+    await cluster.handOver();
+    expect(cluster.status).toMatchObject({ role: 'joining', owner: undefined, generation: 0 });
+    const subscription = cluster.events$.subscribe();
+    await waitFor(() => cluster.status.role === 'owning');
+    subscription.unsubscribe();
+    expect(cluster.status.role).toBe('left');
+    expect([roles[0], roles.indexOf('left')]).toEqual(['joining', roles.length - 1]);
+  });
+
   it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {
     await using test = await startTestCluster();
     const replica = await test.startOwner('a');
