@@ -300,8 +300,7 @@ interface WaitingFrame {
 
 /** Returns whether {@link writeFrame} can't throw for a frame later: it's one of ours, with valid fields. */
 const canWait = (frame: AnyFrame): boolean =>
-  (frame instanceof LazyFrame || (frame.constructor === Frame && isBytes(frame.data))) &&
-  isWritable(frame);
+  (frame instanceof LazyFrame || (frame.constructor === Frame && isBytes(frame.data))) && isWritable(frame);
 
 const noBlock = Buffer.alloc(0);
 

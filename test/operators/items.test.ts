@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { left, right } from 'fp-ts/lib/Either.js';
-import { Subject, filter, from, map } from 'rxjs';
+import { Subject, asyncScheduler, filter, from, map, type SchedulerLike, tap } from 'rxjs';
 import { type ConflateOptions, conflate } from '../../src/operators/conflate.js';
-import { distinctRecent } from '../../src/operators/distinct-recent.js';
+import { type DistinctRecentOptions, distinctRecent } from '../../src/operators/distinct-recent.js';
 import {
   Conflated,
   Decoded,
@@ -339,6 +339,78 @@ describe('distinctRecent', () => {
     expect(seen).toEqual([events[0], gap, gap, gap, events[5]]);
   });
 
+  /** Returns which frames pass. The clock is at the time of a frame, or where the frame says. */
+  const passing = (
+    frames: readonly { readonly key: string; readonly at: number; readonly clock?: number }[],
+    options: DistinctRecentOptions = {},
+  ): number[] => {
+    let now = 0;
+    const scheduler: SchedulerLike = { now: () => now, schedule: asyncScheduler.schedule.bind(asyncScheduler) };
+    const sent = frames.map(({ key, at, clock = at }) => ({ frame: frameOf(key, at), clock }));
+    const received = emittedBy(
+      from(sent).pipe(
+        tap(({ clock }) => (now = clock)),
+        map(({ frame }) => frame),
+        distinctRecent((each) => each.text(), { ...options, scheduler }),
+      ),
+    );
+    return received.map((each) => sent.findIndex(({ frame }) => frame === each));
+  };
+  const minute = 60_000;
+  const hour = 60 * minute;
+  const start = 1_700_000_000_000;
+  /** The same key every 50 s, so every second frame passes. */
+  const every50s = (count: number, from: number) =>
+    Array.from({ length: count }, (_, n) => ({ key: 'a', at: from + n * 50_000 }));
+
+  it('loses nothing after one frame that is timed an hour ahead, and does not forget what arrived before it', () => {
+    const frames = every50s(60, start);
+    const expected = frames.map((_, n) => n).filter((n) => n % 2 === 0);
+    expect(passing(frames)).toEqual(expected);
+    const ahead = { key: 'b', at: frames[20]!.at + hour, clock: frames[20]!.at };
+    const after = (n: number) => (n > 20 ? n + 1 : n);
+    expect(passing([...frames.slice(0, 21), ahead, ...frames.slice(21)])).toEqual(
+      [...expected.map(after), 21].sort((a, b) => a - b),
+    );
+    // What it was timed by doesn't matter for its own key either.
+    const again = { ...ahead, at: ahead.clock + 40_000, clock: ahead.clock + 40_000 };
+    expect(passing([frames[20]!, ahead, again])).toEqual([0, 1]);
+  });
+
+  it('ages by the clock if all frames are timed ahead of it', () => {
+    const frames = every50s(60, start).map((each) => ({ ...each, at: each.at + hour, clock: each.at }));
+    expect(passing(frames)).toEqual(frames.map((_, n) => n).filter((n) => n % 2 === 0));
+  });
+
+  it('loses nothing in an old log either, where the clock cannot tell which time is wrong', () => {
+    const frames = every50s(60, start).map((each) => ({ ...each, clock: start + 24 * hour }));
+    const ahead = { ...frames[20]!, key: 'b', at: frames[20]!.at + hour };
+    const passed = passing([...frames.slice(0, 21), ahead, ...frames.slice(21)]);
+    // Forgets what came before, but each frame that it drops has one before it that passed.
+    expect(Math.max(...passed.map((n, at) => n - (passed[at - 1] ?? 0)))).toBe(2);
+    expect(passed.length).toBe(32);
+  });
+
+  it('forgets the keys when the clock is turned back, also of items that have no time', () => {
+    const before = ['a', 'b'].map((key) => ({ key, at: start }));
+    const after = ['a', 'b', 'a'].map((key) => ({ key, at: start - hour }));
+    expect(passing([...before, ...after])).toEqual([0, 1, 2, 3]);
+    let now = start;
+    const scheduler: SchedulerLike = { now: () => now, schedule: asyncScheduler.schedule.bind(asyncScheduler) };
+    const turned$ = from(['a', 'b', 'back', 'a', 'a']).pipe(tap((item) => item === 'back' && (now -= hour)));
+    const items = emittedBy(turned$.pipe(distinctRecent((item) => item, { scheduler })));
+    expect(items).toEqual(['a', 'b', 'back', 'a']);
+  });
+
+  it('keeps the keys when the clock is turned back by less than `ttlMs`, or when an old frame comes', () => {
+    const corrected = [0, 10_000, -20_000, -10_000].map((ms) => ({ key: 'a', at: start + ms }));
+    expect(passing(corrected)).toEqual([0]);
+    const old = { key: 'old', at: start - hour, clock: start + 1_000 };
+    expect(
+      passing([{ key: 'a', at: start }, old, { key: 'a', at: start + 2_000 }, { ...old, clock: start + 3_000 }]),
+    ).toEqual([0, 1]);
+  });
+
   it('gives the same results as a plain list of keys and times', () => {
     const items = fc.array(fc.record({ key: fc.nat({ max: 8 }), wait: fc.integer({ min: -3, max: 12 }) }), {
       maxLength: 150,
@@ -349,15 +421,18 @@ describe('distinctRecent', () => {
         let at = 100;
         const frames = waits.map(({ key, wait }) => frameOf(String(key), (at += wait)));
         let now = 0;
+        const clockAt: number[] = [];
         let known: { key: string; at: number }[] = [];
         const expected = frames.filter((each) => {
           now = Math.max(now, each.receivedAt);
+          clockAt.push(now);
           known = known.filter((entry) => now - entry.at < ttlMs);
           if (known.some((entry) => entry.key === each.text())) return false;
           known = [...known, { key: each.text(), at: now }].slice(-max);
           return true;
         });
-        expect(emittedBy(from(frames).pipe(distinctRecent((each) => each.text(), { max, ttlMs })))).toEqual(expected);
+        const timed = frames.map((each, n) => ({ key: each.text(), at: each.receivedAt, clock: clockAt[n] as number }));
+        expect(passing(timed, { max, ttlMs }).map((n) => frames[n])).toEqual(expected);
       }),
     );
   });
