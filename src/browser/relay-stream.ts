@@ -23,12 +23,15 @@ const maxLength = 2 ** 26;
 export const createServerSentEventReader = (): ((bytes: Uint8Array) => readonly ServerSentEvent[]) => {
   const decoder = new TextDecoder();
   let rest = '';
+  let end = '';
   return (bytes) => {
     const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
     rest += text;
     if (rest.length > maxLength) throw new RangeError();
-    // A long line arrives in many parts, and searching all of them each time would be quadratic.
-    if (!text.includes('\n')) return [];
+    // A long message arrives in many parts, and searching all of them each time would be quadratic.
+    const last = end + text;
+    end = last.slice(-1);
+    if (!last.includes('\n\n')) return [];
     const blocks = rest.split('\n\n');
     rest = blocks.pop() ?? '';
     return blocks.map(fieldsOf).filter(({ data }) => data.length > 0);

@@ -162,21 +162,41 @@ const isRegular = async (file: string): Promise<boolean> => {
   }
 };
 
+/** The default of `maxFrameBytes`: a client refuses larger frames. */
+const maxLineBytes = 16 * 1024 * 1024;
+
 /**
  * Yields the lines of a stream, except empty ones. Splits at newlines only: `node:readline` would also split at
  * U+2028, which JSON may contain.
+ *
+ * @throws Error for a line of more than 16 MiB, before the rest of it is read
  */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  // Joined once per line: joining at each chunk would make a long line quadratic.
+  let pieces: Buffer[] = [];
+  let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const text = rest + decoder.decode(chunk, { stream: true });
-    const end = text.lastIndexOf('\n') + 1;
-    rest = text.slice(end);
-    yield* payloadsIn(text.slice(0, end));
+    const lineEnd = chunk.indexOf(NEWLINE);
+    bytes += lineEnd < 0 ? chunk.length : lineEnd;
+    if (bytes > maxLineBytes) throw new Error(tooLong);
+    if (lineEnd < 0) {
+      pieces.push(chunk);
+      continue;
+    }
+    const end = chunk.lastIndexOf(NEWLINE) + 1;
+    const lines = decoder.decode(Buffer.concat([...pieces, chunk.subarray(0, end)]), { stream: true });
+    pieces = [chunk.subarray(end)];
+    bytes = chunk.length - end;
+    yield* payloadsIn(lines);
   }
-  yield* payloadsIn(rest + decoder.decode());
+  yield* payloadsIn(decoder.decode(Buffer.concat(pieces)));
 }
+
+const NEWLINE = 0x0a;
+const tooLong =
+  'a line has more than 16 MiB, the largest frame that a client accepts (`maxFrameBytes`). ' +
+  'Each payload ends with a newline: add the missing ones, or make the payloads smaller';
 
 const payloadsIn = (lines: string): readonly string[] =>
   lines
