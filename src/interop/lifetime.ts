@@ -1,10 +1,11 @@
-import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type Observer, of, takeUntil } from 'rxjs';
+import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type Observer, of, share } from 'rxjs';
+import { takeUntil } from 'rxjs';
 
 /**
  * Completes when a signal aborts: `subscribe` of RxJS 7 ignores `{ signal }`.
  *
  * If the signal has already aborted, it doesn't subscribe, so it requests no ticket. Errors with the source.
- * Leaves no listener on the signal. Memory: none.
+ * All its subscribers share one listener on the signal, which the last one removes. Memory: none.
  *
  * @example
  * ```ts
@@ -15,7 +16,16 @@ import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type 
  * ```
  */
 export const untilAborted = <T>(signal: AbortSignal): MonoTypeOperatorFunction<T> =>
-  takeUntil(defer(() => (signal.aborted ? of(signal) : fromEvent(signal, 'abort'))));
+  takeUntil(defer(() => (signal.aborted ? of(signal) : abortOf(signal))));
+
+const aborts = new WeakMap<AbortSignal, Observable<unknown>>();
+
+// All share one listener, because Node warns of a leak above ten. It's there while anybody is subscribed.
+const abortOf = (signal: AbortSignal): Observable<unknown> => {
+  const abort$ = aborts.get(signal) ?? fromEvent(signal, 'abort').pipe(share());
+  aborts.set(signal, abort$);
+  return abort$;
+};
 
 /**
  * Subscribes until the end of a block: `using` refuses a Subscription of RxJS 7.

@@ -93,6 +93,22 @@ describe('untilAborted', () => {
     expect(subscribeTo(source$).received).toEqual(['complete']);
   });
 
+  it('ends any number of feeds with one signal, and Node warns of no leak', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error): unknown => warnings.push(warning);
+    process.on('warning', warn);
+    const controller = new AbortController();
+    const feeds = Array.from({ length: 30 }, () => subscribeTo(NEVER.pipe(untilAborted(controller.signal))));
+    for (const { subscription } of feeds.slice(0, 10)) subscription.unsubscribe();
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    expect(feeds.map(({ received }) => received.length)).toEqual(feeds.map((_, n) => (n < 10 ? 0 : 1)));
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+    await new Promise(setImmediate); // Node emits warnings in a later turn.
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
+  });
+
   it.each<[string, Observable<number>, (unsubscribe: () => void, abort: () => void) => void]>([
     ['a completion', of(1), () => undefined],
     ['an error', throwError(() => new Error('stop')), () => undefined],
