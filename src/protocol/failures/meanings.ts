@@ -200,7 +200,10 @@ export const relayMeanings: readonly Meaning[] = [
   row('handshake', 'invalid-relay', 'stop', ['No relay answers at this address.', 'Check the address.'], {
     status: 'other',
   }),
-  row('handshake', 'relay-unreachable', 'backoff', ["The relay didn't answer.", 'Check the network and the address.']),
+  row('handshake', 'relay-unreachable', 'backoff', [
+    "The relay didn't answer.",
+    'Check the network, the address, and that no proxy in between buffers the answer.',
+  ]),
   row('handshake', 'relay-headers-failed', 'backoff', ["This page's `headers` function failed.", 'See the cause.']),
   row('handshake', 'relay-authorize-timeout', 'backoff', [
     'The relay took too long to authorize this client.',
