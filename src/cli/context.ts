@@ -1,4 +1,6 @@
-import type { Readable, Writable } from 'node:stream';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { type Readable, Writable } from 'node:stream';
 import { fromEvent, map, merge, type Observable, share, tap } from 'rxjs';
 
 /** The environment, streams and signals of the process. Tests pass their own. */
@@ -27,7 +29,8 @@ export const interrupts = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 export type Interrupt = (typeof interrupts)[number];
 
 export const processContext = (process: NodeJS.Process): CliContext => {
-  const { env, stdin, stdout, stderr } = process;
+  const { env, stdin } = process;
+  const [stdout, stderr] = [outputOf(process.stdout), outputOf(process.stderr)];
   const interrupt$ = merge(...interrupts.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
     tap((signal) => {
       // The terminal prints `^C` at the cursor. The newline keeps the next line, or the shell's prompt, off that row.
@@ -37,6 +40,25 @@ export const processContext = (process: NodeJS.Process): CliContext => {
     share(),
   );
   return { env, stdin, stdout, stderr, interrupt$ };
+};
+
+/**
+ * Returns an output that writes everything or fails. Terminals, pipes and sockets do. Node's stream for a file ignores
+ * how much of a write the system has taken, so it loses the rest without an error when the disk is nearly full.
+ */
+const outputOf = (stream: Output & { readonly fd?: number }): Output => {
+  const { fd } = stream;
+  if (fd === undefined || stream instanceof Socket) return stream;
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      try {
+        for (let at = 0; at < chunk.length;) at += writeSync(fd, chunk, at);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
 };
 
 /** Returns whether a stream is a terminal that understands control sequences. */

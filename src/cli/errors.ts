@@ -17,6 +17,7 @@ const endedBy = (signal: string): readonly Meaning[] => [
   [['demo'], `ended by ${signal} before --duration was reached`],
   [['listen', 'record'], `ended by ${signal} before --count or --duration was reached`],
   [['replay', 'log'], `ended by ${signal} before the end`],
+  [['demo', 'listen', 'serve', 'top'], `ended by ${signal} before the reader of stdout had taken all output`],
 ];
 
 /**
@@ -78,7 +79,7 @@ const exits = {
     8,
     [],
     [commandNames.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
-    [['doctor'], "a file or this version of Node can't be used"],
+    [['doctor'], "a file, the output or this version of Node can't be used"],
   ],
   timeUp: [
     124,
@@ -123,7 +124,11 @@ const systemErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'the path is a directory',
   ENOSPC: 'no space is left',
+  EFBIG: 'the file may not grow any more',
   EADDRINUSE: 'the port is in use',
+  EPIPE: 'its reader has exited',
+  // What a pipe of Node's says if its reader leaves data unread.
+  ECONNRESET: 'its reader has exited',
 };
 
 export const exitCodeOf = (error: unknown): ExitCode => {

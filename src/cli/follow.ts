@@ -2,8 +2,9 @@ import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, mer
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
-import type { CliContext, Interrupt, Output } from './context.js';
-import { ExitCode, localError } from './errors.js';
+import type { CliContext, Interrupt } from './context.js';
+import { brokenBy } from './delivery.js';
+import { ExitCode } from './errors.js';
 import type { View } from './view/terminal.js';
 
 /** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
@@ -161,14 +162,6 @@ export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' |
     interrupt$.pipe(map((signal) => ({ kind: 'interrupted' as const, signal }))),
     defer(() => (stdout.errored ? of(stdout.errored) : fromEvent(stdout, 'error'))).pipe(map(brokenBy)),
   );
-
-/** Returns how a broken output ends the command; `undefined` if it isn't broken. */
-export const endingOf = ({ errored }: Output): Ending | undefined => (errored ? brokenBy(errored) : undefined);
-
-const brokenBy = (error: unknown): Ending =>
-  (error as NodeJS.ErrnoException).code === 'EPIPE'
-    ? { kind: 'output-closed' }
-    : { kind: 'failed', error: localError("Can't write to stdout", error) };
 
 /**
  * Returns the exit code of an ending. Ctrl-C is the normal way to end an unbounded run. It leaves a bounded run

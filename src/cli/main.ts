@@ -2,6 +2,7 @@
 import { processContext } from './context.js';
 import { run } from './program.js';
 
-process.exitCode = await run(process.argv.slice(2), processContext(process));
-// Discards what a slow reader hasn't read by now: it would keep the process alive.
-if (process.stdout.writableLength > 0) process.exit();
+const context = processContext(process);
+process.exitCode = await run(process.argv.slice(2), context);
+// After an interrupt: what a slow reader hasn't taken in time would keep the process alive.
+if (context.stdout.writableLength + context.stderr.writableLength > 0) process.exit();

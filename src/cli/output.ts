@@ -1,11 +1,12 @@
 import type { Writable } from 'node:stream';
-import { firstValueFrom, fromEvent, merge, NEVER, type Observable, of, Subject, switchMap, timer } from 'rxjs';
+import { firstValueFrom, of, Subject } from 'rxjs';
 import { TradeFeedError } from '../index.js';
 import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { printable } from '../protocol/printable.js';
 import { type CliContext, isTerminal } from './context.js';
-import type { CliEvent } from './follow.js';
+import { brokenOf, written } from './delivery.js';
+import type { CliEvent, Ending } from './follow.js';
 
 type OutputLine = string | Uint8Array;
 
@@ -41,15 +42,6 @@ export const jsonFormat = (event: CliEvent): string | undefined => {
   const { error } = event.ending;
   const failure = error instanceof TradeFeedError ? error : { message: String(error) };
   return `${JSON.stringify({ type: 'stopped', at: event.at, failure })}\n`;
-};
-
-export const writeResult = (
-  { stdout }: CliContext,
-  json: boolean | undefined,
-  result: unknown,
-  lines: readonly string[],
-): void => {
-  stdout.write(json ? `${JSON.stringify(result)}\n` : lines.map((line) => `${line}\n`).join(''));
 };
 
 interface LineWriterOptions {
@@ -93,13 +85,19 @@ export class LineWriter {
     this.#drop(waiting + 1 - this.#queue.size);
   }
 
-  /** Resolves when all lines are written or the stream is broken. Drops what's left after `withinMs`. */
-  async flush(withinMs?: number): Promise<void> {
-    await written(this.#stream, withinMs, this.#queue.size === 0 ? of(undefined) : this.#emptied, this.#broken);
+  /** Resolves like {@link written} when all lines are written. Drops what's left after `withinMs`. */
+  async flush(withinMs?: number): Promise<Ending | undefined> {
+    const broken = await written(
+      this.#stream,
+      withinMs,
+      this.#queue.size === 0 ? of(undefined) : this.#emptied,
+      this.#broken,
+    );
     this.#stream.off('drain', this.#drain);
     this.#drop(this.#queue.size);
     this.#queue.end();
     this.#reportDropped();
+    return broken;
   }
 
   readonly #drain = (): void => {
@@ -121,25 +119,3 @@ export class LineWriter {
     if (marker !== undefined) this.#stream.write(marker);
   }
 }
-
-/** How long an interrupted command gives a slow reader of stdout, in ms. */
-export const lastFlushMs = 1_000;
-
-/**
- * Resolves when a stream has written all its data, when it breaks, or when the time is up.
- *
- * @param complete$ - emits after the last data has been passed to the stream
- * @param broken - emits when the stream breaks, or at once if it's already broken
- */
-export const written = async (
-  stream: Writable,
-  withinMs?: number,
-  complete$: Observable<unknown> = of(undefined),
-  broken: Observable<unknown> | Promise<unknown> = brokenOf(stream),
-): Promise<void> => {
-  const written$ = complete$.pipe(switchMap(() => new Promise<void>((done) => stream.write('', () => done()))));
-  await firstValueFrom(merge(broken, written$, withinMs === undefined ? NEVER : timer(withinMs)));
-};
-
-const brokenOf = (stream: Writable): Observable<unknown> =>
-  stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));

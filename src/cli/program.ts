@@ -6,6 +6,7 @@ import { LogError } from '../log/log-error.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 import type { CliContext } from './context.js';
+import { watchOutputs, writeText } from './delivery.js';
 import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
 import { failureWords, usageError } from './errors.js';
 import { type AnyCommand, quoted } from './options.js';
@@ -34,22 +35,27 @@ export const loadCommands = async (
   return loaded;
 };
 
-/** Runs the command in the arguments. Prints an error to stderr and returns the exit code. */
-export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
-  // When the reader of an output exits, an `error` event that nothing listens to would crash the process. `endings$`
-  // handles the one of stdout.
-  for (const output of [context.stdout, context.stderr]) output.on('error', noop);
-  try {
-    const parsed = await parse(args);
-    if ('run' in parsed) return await parsed.run(context);
-    context.stdout.write(parsed.text);
-    return ExitCode.ok;
-  } catch (error) {
+/** Runs the command in the arguments. Prints an error to stderr. Returns the exit code once all output has left. */
+export const run = async (args: readonly string[], given: CliContext): Promise<number> => {
+  const { context, left, errorsLeft } = watchOutputs(given);
+  const ended = (error: unknown): ExitCode => {
     const code = exitCodeOf(error);
     const help = `Try rx-trade-feed${isCommand(args[0]) ? ` ${args[0]}` : ''} --help.\n`;
     context.stderr.write(`rx-trade-feed: ${wordsOf(error)}\n${code === ExitCode.usage ? help : ''}`);
     return code;
-  }
+  };
+  const code = await runParsed(args, context).catch(ended);
+  const cut = await left();
+  const last = cut && code === ExitCode.ok ? ended(cut) : code;
+  await errorsLeft();
+  return last;
+};
+
+const runParsed = async (args: readonly string[], context: CliContext): Promise<number> => {
+  const parsed = await parse(args);
+  if ('run' in parsed) return parsed.run(context);
+  await writeText(context, parsed.text);
+  return ExitCode.ok;
 };
 
 const wordsOf = (error: unknown): string => {

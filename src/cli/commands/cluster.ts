@@ -5,6 +5,7 @@ import { connectEngine, defaultAccount, engineAddress } from '../cluster.js';
 import type { CliContext } from '../context.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { cluster, defineCommand, flag, type ValuesOf, wordArgument } from '../options.js';
+import { writeText } from '../delivery.js';
 import { counted, duration, type Fact, factLines } from '../view/text.js';
 
 const options = { ...cluster, json: flag('--json', 'write the status as one JSON object') };
@@ -44,7 +45,7 @@ export const act = async (
   const { engine, close } = await connect(address);
   try {
     const state = await readClusterState(engine, account);
-    context.stdout.write(`${await actions[action](state, engine, account, values.json)}\n`);
+    await writeText(context, `${await actions[action](state, engine, account, values.json)}\n`);
     return ExitCode.ok;
   } finally {
     await close();

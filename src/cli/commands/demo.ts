@@ -5,7 +5,7 @@ import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { usageError } from '../errors.js';
-import { endingOf, endings$, finish, follow, showSteps } from '../follow.js';
+import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../view/status.js';
 import { withKeys } from '../view/terminal.js';
@@ -45,7 +45,7 @@ export const command = defineCommand({
       const steps$ = events$.pipe(follow(feed, values, endings$(isDrawn ? withKeys(context) : context)));
       const { ending, status } = await showSteps(steps$, view);
       stdout.write(summaryLines(status));
-      return finish(endingOf(stdout) ?? ending, values, status.life.hasOpened);
+      return finish(ending, values, status.life.hasOpened);
     } finally {
       await service.close();
     }

@@ -5,7 +5,7 @@ import { hasColors, isTerminal } from '../context.js';
 import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
 import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
-import { writeResult } from '../output.js';
+import { writeResult, writeText } from '../delivery.js';
 import { sizeOf } from '../view/terminal.js';
 import { counted, type Line, printed, symbols } from '../view/text.js';
 
@@ -47,7 +47,7 @@ export const command = defineCommand({
     for await (const finding of diagnose(feed, values, context)) {
       const named = { name: names.shift() as string, ...finding };
       findings.push(named);
-      if (!values.json) stdout.write(`${findingLines(named, columns, colors).join('\n')}\n`);
+      if (!values.json) await writeText(context, `${findingLines(named, columns, colors).join('\n')}\n`);
       if (finding.status === 'failed') break;
     }
     const failure = findings.find(({ status }) => status === 'failed');
@@ -56,7 +56,7 @@ export const command = defineCommand({
     const hasSettings = findings.some(({ name, status }) => name === 'settings' && status === 'ok');
     const baseUrl = hasSettings ? new URL(targetOf(values, context).baseUrl as string).href : undefined;
     const report = { baseUrl, feed, exitCode, checks: findings.map(({ exitCode: _, ...rest }) => rest) };
-    writeResult(context, values.json, report, [conclusion(findings)]);
+    await writeResult(context, values.json, report, [conclusion(findings)]);
     return exitCode;
   },
 });

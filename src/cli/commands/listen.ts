@@ -1,8 +1,9 @@
 import { replicaFeed } from '../cluster.js';
 import type { CliContext } from '../context.js';
-import { endingOf, endings$, finish, follow, showSteps } from '../follow.js';
+import { lastFlushMs } from '../delivery.js';
+import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, count, defineCommand, feedArgument, flag, output, replica } from '../options.js';
-import { formatFor, lastFlushMs, LineWriter } from '../output.js';
+import { formatFor, LineWriter } from '../output.js';
 import { statusView, writeSummary } from '../view/status.js';
 import { counted, type Fact, logLine } from '../view/text.js';
 
@@ -45,11 +46,11 @@ export const command = defineCommand({
       const line = format(event);
       if (line !== undefined) writer.write(line);
     }).finally(close);
-    await writer.flush(ending.kind === 'interrupted' ? lastFlushMs : undefined);
+    const broken = await writer.flush(ending.kind === 'interrupted' ? lastFlushMs : undefined);
     const { dropped } = writer;
     const facts: readonly Fact[] = dropped === 0 ? [] : [['dropped', counted(dropped, 'line')]];
     if (!values.quiet) writeSummary(context, status, facts);
-    return finish(endingOf(context.stdout) ?? ending, values, status.life.hasOpened);
+    return finish(broken ?? ending, values, status.life.hasOpened);
   },
 });
 

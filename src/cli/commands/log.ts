@@ -3,7 +3,7 @@ import { printable } from '../../protocol/printable.js';
 import type { CliContext } from '../context.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
-import { writeResult } from '../output.js';
+import { writeResult } from '../delivery.js';
 import { progressView } from '../view/terminal.js';
 import { bytes, count, counted, duration, factLines, joined } from '../view/text.js';
 
@@ -42,13 +42,13 @@ type Act = (path: string, values: Values, context: CliContext) => Promise<number
 const actions: Readonly<Record<Action, Act>> = {
   status: async (path, { json }, context) => {
     const status = await inspectLog(path);
-    writeResult(context, json, status, statusText(status, Date.now()));
+    await writeResult(context, json, status, statusText(status, Date.now()));
     return ExitCode.ok;
   },
   verify: async (path, values, context) => {
     const view = progressView(values, context, progressText);
     const check = await verifyLog(path, view.show).finally(view.close);
-    writeResult(context, values.json, check, checkText(check));
+    await writeResult(context, values.json, check, checkText(check));
     if (check.damaged.length === 0) return ExitCode.ok;
     throw new CliError(
       ExitCode.refused,

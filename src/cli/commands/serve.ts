@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { concatMap, filter, ignoreElements, lastValueFrom, merge, Subject, take, tap } from 'rxjs';
+import { concatMap, filter, from, ignoreElements, lastValueFrom, merge, Subject, take, takeUntil, tap } from 'rxjs';
 import { type Feed, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
 import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../testing/index.js';
 import type { TradeFeedServiceOptions } from '../../testing/index.js';
 import { aPort } from '../../testing/service-options.js';
 import { readFileOf } from '../connection.js';
+import { writeText } from '../delivery.js';
 import { CliError, ExitCode, localError, usageError } from '../errors.js';
 import { anyText, defineCommand, flag, oneOf, option, parsed, type ValuesOf, whole } from '../options.js';
 import { payloadOptions, type Payloads, payloadsFor } from '../payloads.js';
@@ -49,7 +50,7 @@ export const command = defineCommand({
     ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
   ],
   run: async (_, values, context) => {
-    const { stdout, stderr, interrupt$ } = context;
+    const { stderr, interrupt$ } = context;
     const { plan = 'free', port = 0 } = values;
     const events = new Subject<ServiceEvent>();
     const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
@@ -58,17 +59,18 @@ export const command = defineCommand({
     try {
       const service = await start({ port, tls, sources: payloads.sources });
       const apiKey = service.createAccount({ plan }).createApiKey();
-      stdout.write(welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, ...payloads }));
-      const stop$ = interrupt$.pipe(
+      const text = welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, ...payloads });
+      const welcome$ = from(writeText(context, text)).pipe(ignoreElements());
+      const stopped$ = interrupt$.pipe(
         take(1),
         concatMap(() => service.shutdown()),
-        ignoreElements(),
       );
       const logged$ = service.events$.pipe(
         tap(events),
         tap((event) => stderr.write(logLine(serviceEventWords(event), event.at))),
       );
-      await lastValueFrom(merge(logged$, stop$), { defaultValue: undefined });
+      const all$ = merge(welcome$, logged$).pipe(takeUntil(stopped$));
+      await lastValueFrom(all$, { defaultValue: undefined }).finally(service.shutdown);
       return ExitCode.ok;
     } finally {
       await close();

@@ -13,7 +13,7 @@ export class FakeOutput extends Writable {
   columns: number | undefined;
   rows: number | undefined;
   /** The callback of a blocked write. */
-  #blocked: (() => void) | undefined;
+  #blocked: ((error?: Error) => void) | undefined;
   #isBlocked = false;
   readonly #changes = new Subject<void>();
 
@@ -24,7 +24,7 @@ export class FakeOutput extends Writable {
     this.rows = size?.rows;
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
     this.text += chunk.toString();
     this.#changes.next();
     if (this.#isBlocked) this.#blocked = done;
@@ -44,7 +44,10 @@ export class FakeOutput extends Writable {
 
   /** Breaks, for example because the reader has exited. */
   break(code: 'EPIPE' | 'ENOSPC'): void {
-    this.destroy(Object.assign(new Error(`write ${code}`), { code }));
+    const error = Object.assign(new Error(`write ${code}`), { code });
+    // A write that the system has not taken yet fails, too.
+    this.#blocked?.(error);
+    this.destroy(error);
   }
 
   /** Waits until the text matches. */
