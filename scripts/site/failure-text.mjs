@@ -38,7 +38,8 @@ const reactionsTo = (code) => (isOfLog(code) ? logReactions : isOfRelay(code) ? 
  *
  * @param meanings - the table: other rows of it may match the same close code with a reason
  */
-const seenIn = ({ status, closeCode, reason }, meanings) => {
+const seenIn = ({ status, closeCode, reason, certificate }, meanings) => {
+  if (certificate !== undefined) return { date: 'its dates', host: 'its host' }[certificate];
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
@@ -56,13 +57,23 @@ const stageOf = ({ code, stage }) => {
     : stages[stage];
 };
 
+const verdictOf = ({ verdict, afterOpened }) => `\`${verdict}\`${afterOpened ? `, later \`${afterOpened}\`` : ''}`;
+
+/** Returns what the feed does, and what it does once a connection of the subscription has opened. */
+const nextOf = ({ code, verdict, afterOpened }) => {
+  const [first, later] = [verdict, afterOpened].map((each) => reactionsTo(code)[each]);
+  return later === undefined
+    ? first
+    : `${first} Once a connection of the subscription has opened, ${later.replace(/^T/, 't')}`;
+};
+
 const linesOf = (group, meanings) => {
-  const { code, verdict, meaning, advice } = group[0];
-  const rows = group.map((row) => [seenIn(row, meanings), stageOf(row), `\`${verdict}\``]);
+  const { meaning, advice } = group[0];
+  const rows = group.map((row) => [seenIn(row, meanings), stageOf(row), verdictOf(row)]);
   return [
     table(['seen', 'when', 'verdict'], rows),
     `**What happened.** ${meaning}`,
-    `**What happens next.** ${reactionsTo(code)[verdict]}`,
+    `**What happens next.** ${nextOf(group[0])}`,
     `**Advice.** ${advice}`,
   ].join('\n\n');
 };
@@ -97,9 +108,7 @@ const failureLookup = (meanings) =>
 
 /** Returns what each code of a failure table says, as a list with links to the pages of the codes. */
 const failureList = (meanings) => {
-  const items = meanings.map(
-    ({ code, verdict, meaning, advice }) => `- ${linkTo(code)}, \`${verdict}\`: ${meaning} ${advice}`,
-  );
+  const items = meanings.map((row) => `- ${linkTo(row.code)}, ${verdictOf(row)}: ${row.meaning} ${row.advice}`);
   return [...new Set(items)].join('\n');
 };
 

@@ -181,8 +181,8 @@ export const whatHappened = ({ code, summary, detail, option }: TradeFeedError):
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 
-export const adviceFor = ({ code, advice }: TradeFeedError): string =>
-  commandTexts[code]?.advice ?? withSettings(advice);
+export const adviceFor = ({ code, advice, certificate }: TradeFeedError): string =>
+  (certificate === undefined ? commandTexts[code]?.advice : undefined) ?? withSettings(advice);
 
 /** Says what happened, what had failed before, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {

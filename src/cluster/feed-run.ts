@@ -17,6 +17,8 @@ interface FeedRunHandlers {
   readonly event: (event: LifecycleEvent) => boolean;
   /** Shows an entry that the replica doesn't emit in the log and on the channels. */
   readonly show: (entry: LogEntry) => void;
+  /** Returns whether this replica has emitted `opened`, perhaps of another owner. */
+  readonly hasOpened: () => boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export class FeedRun {
       user,
       beforeHandshake: merge(this.#allowed$, asked$),
       show,
-      before: () => this.#outage.begin(Date.now()),
+      before: () => this.#outage.begin(Date.now(), handlers.hasOpened()),
     };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
     this.#handlers = handlers;

@@ -125,6 +125,11 @@ export class Follower implements PositionedFeed {
     return { gen: this.#gen, owner: this.#owner };
   }
 
+  /** Whether it has emitted `opened`. */
+  get hasOpened(): boolean {
+    return this.#openedAt > 0;
+  }
+
   get position(): FeedPosition | undefined {
     return this.#beforeGap ?? this.#positionNow();
   }

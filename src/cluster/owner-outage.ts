@@ -10,11 +10,16 @@ import { afterEvent, type FeedState, noFeed, stoppedAt } from '../protocol/feed-
 export class OwnerOutage {
   #state: FeedState = noFeed;
 
-  /** Returns the state before a subscription to the feed. @param now - in epoch ms */
-  begin(now: number): FeedState {
+  /**
+   * Returns the state before a subscription to the feed.
+   *
+   * @param now - in epoch ms
+   * @param hasOpened - whether this replica has seen a connection open, perhaps another owner's
+   */
+  begin(now: number, hasOpened: boolean): FeedState {
     const { outage } = this.#state;
     const failure = outage?.failure ?? createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: now });
-    return (this.#state = stoppedAt(outage?.from ?? now, failure));
+    return (this.#state = stoppedAt(outage?.from ?? now, failure, hasOpened));
   }
 
   /** Follows what the feed emits, `stopped` included. */

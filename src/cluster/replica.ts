@@ -84,6 +84,7 @@ export class Replica implements PositionedFeed {
       frame: (frame) => this.#channel.frame(frame),
       event: (event) => this.#channel.event(event),
       show: handlers.show,
+      hasOpened: () => this.#channel.follower.hasOpened,
     });
     this.#election = this.#createElection();
   }

@@ -27,7 +27,7 @@ export const attempts$ = (
   isWanted?: IsWanted,
 ): Observable<Frame> =>
   defer(() => {
-    const sockets = reusableSockets(settings);
+    const sockets = reusableSockets(settings, lifecycle.hasOpened);
     const emit: Emit = (event) => {
       if (event.type === 'disconnected') sockets.attemptFailed(event.failure);
       lifecycle.emit(event);

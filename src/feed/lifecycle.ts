@@ -10,6 +10,8 @@ export interface Lifecycle extends Reports {
   readonly emit: Emit;
   /** Receives the first frame of each connection, before the subscriber does. @param at - when it arrived, in epoch ms */
   readonly firstFrame: (at: number) => void;
+  /** Returns whether a connection of this subscription has opened. */
+  readonly hasOpened: () => boolean;
 }
 
 interface Reports {
@@ -71,6 +73,7 @@ export const createLifecycle = (
   return {
     emit: (event) => fold(event).forEach(deliver),
     firstFrame: (at) => pass(afterFrame(state, at)),
+    hasOpened: () => state.hasOpened,
     stop: (error) => {
       const events = fold({ type: 'stopped', at: Date.now(), failure: failureOf(error) });
       if (error instanceof TradeFeedError) events.forEach(deliver);

@@ -103,9 +103,9 @@ export const noFeed: FeedState = {
   totals: { attempts: 0, reconnects: {}, gaps: 0, lostMs: 0, lostUntil: -Infinity, missed: 0 },
 };
 
-export const stoppedAt = (from: number, failure: TradeFeedError): FeedState => ({
+export const stoppedAt = (from: number, failure: TradeFeedError, hasOpened = true): FeedState => ({
   ...noFeed,
-  hasOpened: true,
+  hasOpened,
   outage: { from, failure, hasStopped: true },
 });
 

@@ -1,7 +1,8 @@
 import type { Settings } from '../feed/options.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
-import type { ServiceFailureCode } from '../protocol/failures/meanings.js';
-import type { ClassifyOption, FailureFacts } from '../protocol/failures/trade-feed-error.js';
+import type { CertificateProblem, ServiceFailureCode } from '../protocol/failures/meanings.js';
+import { type ClassifyOption, type FailureFacts, joinDetails } from '../protocol/failures/trade-feed-error.js';
+import { isTime } from '../protocol/type-guards.js';
 import { hasProxy } from './proxy-for.js';
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
@@ -29,8 +30,25 @@ export const networkFailure = (
   const detail = stage === 'handshake' && reason === notTlsReason ? withoutTls : reason && `TLS: ${reason}`;
   const code = failureCodeOf(stage, cause.code ?? '');
   const refusal = code === 'invalid-options' && `the dispatcher refuses the request: ${cause.message}`;
-  return { stage, code, detail: detail ?? (refusal || cause.message), cause };
+  const certificate = code === 'untrusted-certificate' ? problemOf(cause.code, fieldsOf(firstOf(error))) : undefined;
+  const dates = certificate === 'date' && datesIn(fieldsOf(firstOf(error)), Date.now());
+  const shown = joinDetails(detail ?? (refusal || cause.message), dates);
+  return { stage, code, certificate, detail: shown, cause };
 };
+
+const problemOf = (code: string | undefined, { host }: Fields): CertificateProblem | undefined => {
+  if (/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/.test(code ?? '')) return 'date';
+  // Only Node's own check names the host; `checkServerIdentity` can have another reason.
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID' && host !== undefined ? 'host' : undefined;
+};
+
+/** Names the dates of a certificate, if the connection was this library's, and this machine's clock. */
+const datesIn = ({ validFrom, validTo }: Fields, now: number): string => {
+  const valid = isTime(validFrom) && isTime(validTo) && `valid from ${iso(validFrom)} to ${iso(validTo)}`;
+  return joinDetails(valid, `this machine's clock says ${iso(now)}`) as string;
+};
+
+const iso = (ms: number): string => new Date(ms).toISOString();
 
 const failureCodeOf = (stage: 'ticket' | 'handshake', code: string): ServiceFailureCode => {
   if (certificateErrors.some((form) => form.test(code))) return 'untrusted-certificate';
@@ -68,7 +86,9 @@ export const safeCause = (error: unknown, redact: (text: string) => string): Err
   });
 };
 
-const fieldsOf = (error: unknown): Readonly<Record<string, unknown>> => Object(error) as Record<string, unknown>;
+type Fields = Readonly<Record<string, unknown>>;
+
+const fieldsOf = (error: unknown): Fields => Object(error) as Fields;
 
 // Connecting to several addresses fails with one error per address, and the outer error has no useful message.
 const firstOf = (error: unknown): unknown => {

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { connect as connectTls, createSecureContext, type DetailedPeerCertificate } from 'node:tls';
+import { type SecureContext, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../feed/options.js';
 import { isError, tryCall } from '../protocol/type-guards.js';
 
@@ -28,7 +29,9 @@ export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}:
 /** Creates all sockets of the client, except a proxy's and those of a user's `dispatcher` or `agent`. */
 export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
   const to = { ...(onread && { onread }), host: hostOf(url), port: portOf(url) };
-  const socket = isSecure(url) ? connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }) : connectTcp(to);
+  const socket = isSecure(url)
+    ? withCertificateDates(connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }))
+    : connectTcp(to);
   // Nagle's algorithm would hold a request back until the TLS handshake right before it is acknowledged.
   return socket.setNoDelay();
 };
@@ -37,6 +40,34 @@ export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, on
 export const tlsOptionsFor = (url: URL, tls: TlsOptions | undefined): TlsOptions => {
   const host = hostOf(url);
   return { servername: isIP(host) === 0 ? host : '', ...withIdentityCheck(tls) };
+};
+
+/** When a certificate is valid, in epoch ms. */
+export interface CertificateDates {
+  readonly validFrom: number;
+  readonly validTo: number;
+}
+
+/**
+ * Adds the dates of an invalid certificate to the error of a connection: Node closes the connection, and forgets the
+ * certificate, before it emits the error.
+ */
+export const withCertificateDates = (socket: TLSSocket): TLSSocket => {
+  let chain: readonly CertificateDates[] = [];
+  return socket
+    .prependOnceListener('secure', () => (chain = datesOf(socket.getPeerCertificate(true))))
+    .prependOnceListener('error', (error) => {
+      const now = Date.now();
+      const wrong = chain.find(({ validFrom, validTo }) => now < validFrom || now > validTo);
+      if (wrong) Object.assign(error, wrong);
+    });
+};
+
+// A root certificate is its own issuer. In an incomplete chain, the last certificate has no issuer.
+const datesOf = (certificate: Partial<DetailedPeerCertificate>): readonly CertificateDates[] => {
+  const { valid_from: from = '', valid_to: to = '', issuerCertificate: issuer } = certificate;
+  const dates = { validFrom: Date.parse(from), validTo: Date.parse(to) };
+  return [dates, ...(issuer === undefined || issuer === certificate ? [] : datesOf(issuer))];
 };
 
 /** Returns whether a socket is connected and its TLS handshake is done. */

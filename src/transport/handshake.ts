@@ -35,7 +35,7 @@ export const handshake$ = (
   const { handshakeTimeoutMs } = settings;
   const { wss_url, deadlineMs = Infinity, subprotocol } = ticket;
   const failure = (facts: Omit<FailureFacts, 'stage'>) =>
-    reachFailure(settings, wss_url, { stage: 'handshake', ...facts });
+    reachFailure(settings, wss_url, { stage: 'handshake', hasOpened: sockets.hasOpened?.(), ...facts });
   // If a fresh ticket expires, a clock may be wrong, so the next attempt ignores the expiry: the service decides.
   const isIgnored = sockets.lastFailure?.()?.code === 'ticket-expired';
   const leftMs = isIgnored ? Infinity : deadlineMs - performance.now();

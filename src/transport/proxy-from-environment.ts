@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici';
 import type { TlsOptions, TradeFeedOptions } from '../feed/options.js';
 import { credentialsOf } from '../protocol/secret.js';
 import { tlsReason } from './attempt-failure.js';
-import { connectSocket, hostOf, portOf, tlsOptionsFor, whenReady } from './connect.js';
+import { connectSocket, hostOf, portOf, tlsOptionsFor, whenReady, withCertificateDates } from './connect.js';
 import { withoutInterimResponses } from './interim-responses.js';
 import { loadHttpClient } from './network-clients.js';
 import { type Environment, proxyFor, proxyOf } from './proxy-for.js';
@@ -78,7 +78,7 @@ const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefine
   if (proxy === undefined) return connected(connectSocket(url, tls));
   const socket = await openTunnel(proxy, url);
   // Only URLs with TLS go through a proxy.
-  return connected(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket }));
+  return connected(withCertificateDates(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket })));
 };
 
 /** How long the other side may be silent while connecting, in ms. */

@@ -83,7 +83,7 @@ const ticket$ = (
     catchError((error: unknown) => of(networkFailure('ticket', error, redactor(key)))),
     last(),
     map((answer) => {
-      if ('stage' in answer) throw reachFailure(settings, url.href, answer);
+      if ('stage' in answer) throw reachFailure(settings, url.href, { ...answer, hasOpened: sockets.hasOpened?.() });
       return { ...answer, redact: redactor(key, answer.ticket) };
     }),
   );

@@ -29,6 +29,8 @@ export interface AttemptSockets {
   readonly standBy?: () => void;
   /** Returns the failure that ended the previous attempt. */
   readonly lastFailure?: () => TradeFeedError | undefined;
+  /** Returns whether a connection of this subscription has opened. */
+  readonly hasOpened?: () => boolean;
 }
 
 /** Returns the sockets for an operator that's used without the feed. */
@@ -50,7 +52,10 @@ interface ReusableSockets extends Required<AttemptSockets> {
  * Saves round trips when reconnecting, by reusing the last ticket request's connection, TLS sessions and a spare
  * connection.
  */
-export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
+export const reusableSockets = (
+  { tls, standby, backoff }: Settings,
+  hasOpened: AttemptSockets['hasOpened'] = () => false,
+): ReusableSockets => {
   const connect = resumingConnect(tls);
   const errors$ = new Subject<never>();
   const onError = (thrown: unknown) => errors$.error(thrownByOption('backoff', thrown));
@@ -84,6 +89,7 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
       spareForTicket.standBy(client?.socket());
     },
     lastFailure: () => lastFailure,
+    hasOpened,
     attemptFailed: (failure) => {
       lastFailure = failure;
       const wasSilent = failure.code === 'connection-stalled';

@@ -69,7 +69,7 @@ const worker$ = (
     const handle: { readonly [Type in FromWorker['type']]: (message: Extract<FromWorker, { type: Type }>) => void } = {
       ready: () => {
         isReady = true;
-        post({ type: 'start', feed, settings: cloneableSettings(settings) });
+        post({ type: 'start', feed, settings: cloneableSettings(settings), hasOpened: lifecycle.hasOpened() });
       },
       batch: ({ items }) => {
         items.forEach(receiver.receive);

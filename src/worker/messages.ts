@@ -32,7 +32,13 @@ export type FromWorker =
   | { readonly type: 'key-request'; readonly id: number };
 
 export type ToWorker =
-  | { readonly type: 'start'; readonly feed: Feed; readonly settings: CloneableSettings }
+  | {
+      readonly type: 'start';
+      readonly feed: Feed;
+      readonly settings: CloneableSettings;
+      /** Whether a connection of this subscription has opened, in the worker before this one. */
+      readonly hasOpened: boolean;
+    }
   | { readonly type: 'resume' }
   | { readonly type: 'key'; readonly id: number; readonly key: KeyResult }
   | { readonly type: 'stop' };

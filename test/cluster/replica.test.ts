@@ -14,6 +14,7 @@ import { resolveTicketOptions } from '../../src/feed/options.js';
 import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { type Certificate, certificateFor } from '../support/certificate.js';
 import { waitFor } from '../support/wait-for.js';
 import { keyOf } from './support/driven-election.js';
 import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
@@ -407,8 +408,11 @@ describe('a replica without subscribers', () => {
 });
 
 /** Starts a service, and a run that records what it reports. Each handshake is allowed at once. */
-const startRun = async (onInput: (input: Input, run: FeedRun) => void = () => undefined) => {
-  const service = await startTradeFeedService();
+const startRun = async (
+  onInput: (input: Input, run: FeedRun) => void = () => undefined,
+  { tls, hasOpened = false }: { readonly tls?: Certificate; readonly hasOpened?: boolean } = {},
+) => {
+  const service = await startTradeFeedService({ tls });
   const account = service.createAccount({ plan: 'developer' });
   const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: { initialDelayMs: 1 } };
   const inputs: Input[] = [];
@@ -419,7 +423,7 @@ const startRun = async (onInput: (input: Input, run: FeedRun) => void = () => un
     onInput(each, run);
   };
   const event = (each: LifecycleEvent) => events.push(each) > 0;
-  const handlers = { input, frame: () => undefined, event, show: () => undefined };
+  const handlers = { input, frame: () => undefined, event, show: () => undefined, hasOpened: () => hasOpened };
   const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, handlers);
   return {
     ...{ service, account, options, run, inputs, events },
@@ -453,6 +457,18 @@ describe('the connection of an owner', () => {
     prepare(test.service);
     test.run.open();
     expect(await test.input('disconnected')).toEqual({ type: 'disconnected', isUnanswered });
+  });
+
+  it.each([
+    ['stops before the cluster has had a connection', false, 'failed'],
+    ['is tried again after that, also by a new owner', true, 'disconnected'],
+  ] as const)('with an untrusted certificate %s', async (_, hasOpened, input) => {
+    await using test = await startRun(undefined, { tls: await certificateFor(), hasOpened });
+    test.run.open();
+    await waitFor(() => test.inputs.length > 0);
+    expect(test.inputs.map(({ type }) => type)).toEqual([input]);
+    const verdict = hasOpened ? 'backoff' : 'stop';
+    expect(test.events[1]).toMatchObject({ failure: { code: 'untrusted-certificate', verdict } });
   });
 
   it('does not report the end of a connection that the election has closed meanwhile', async () => {

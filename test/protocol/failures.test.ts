@@ -37,9 +37,12 @@ describe('classify', () => {
     ...[...range(1000, 1016), 2999, 3000, ...range(4000, 4005), 4999].flatMap((closeCode) =>
       reasons.map((reason) => ({ stage: 'stream' as const, closeCode, reason })),
     ),
-    ...failureTable.flatMap(({ stage, status, closeCode, code }) =>
+    ...failureTable.flatMap(({ stage, status, closeCode, code, certificate }) =>
       status === undefined && closeCode === undefined
-        ? (stage === undefined ? stages : [stage]).map((each) => ({ stage: each, code }))
+        ? (stage === undefined ? stages : [stage]).flatMap((each) => [
+            { stage: each, code, certificate },
+            { stage: each, code, certificate, hasOpened: true },
+          ])
         : [],
     ),
   ];
@@ -54,8 +57,8 @@ describe('classify', () => {
     expect(everything.filter(isDifferent)).toEqual([]);
   });
 
-  const keyOf = ({ stage, status, closeCode, reason, code }: Meaning | FailureRow): string =>
-    [stage, status ?? closeCode ?? code, reason].join(' ');
+  const keyOf = ({ stage, status, closeCode, reason, code, certificate }: Meaning | FailureRow): string =>
+    [stage, status ?? closeCode ?? code, reason, certificate].join(' ');
 
   it('has exactly the rows of the failure table, and a row for every code', () => {
     expect(serviceMeanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
@@ -95,6 +98,15 @@ it('a message says what happened, what was observed, and what to do; `detail` ha
   expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
   expect(createTradeFeedError({ stage: 'handshake', status: 503 }).detail).toBe('HTTP 503');
   expect(failure.toJSON()).not.toHaveProperty('detail');
+});
+
+it('an untrusted certificate keeps its verdict when it is classified again, also as plain data', () => {
+  const facts = { stage: 'ticket', code: 'untrusted-certificate', certificate: 'date', hasOpened: true } as const;
+  const failure = createTradeFeedError(facts);
+  expect(failure).toMatchObject({ verdict: 'backoff', certificate: 'date', hasOpened: true });
+  const copies = [failure, failure.toPublic(), readFailure(JSON.parse(JSON.stringify(failure)))];
+  expect(copies.map(classify)).toEqual(['backoff', 'backoff', 'backoff']);
+  expect(createTradeFeedError({ stage: 'ticket', status: 503, hasOpened: true })).not.toHaveProperty('hasOpened');
 });
 
 describe('relayError', () => {

@@ -6,7 +6,10 @@ export interface Certificate {
 }
 
 /** Creates a certificate for a host name, or for 127.0.0.1 and localhost. */
-export const certificateFor = async (name?: string): Promise<Certificate> => {
+export const certificateFor = async (
+  name?: string,
+  dates: { readonly notBeforeDate?: Date; readonly notAfterDate?: Date } = {},
+): Promise<Certificate> => {
   const altNames = name
     ? [{ type: 2 as const, value: name }]
     : [
@@ -15,6 +18,7 @@ export const certificateFor = async (name?: string): Promise<Certificate> => {
       ];
   const pems = await generate([{ name: 'commonName', value: name ?? 'localhost' }], {
     keyType: 'ec',
+    ...dates,
     extensions: [{ name: 'subjectAltName', altNames }],
   });
   return { cert: pems.cert, key: pems.private };

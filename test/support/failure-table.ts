@@ -1,4 +1,5 @@
 import type { ServiceFailureCode, Stage, Verdict } from '../../src/index.js';
+import type { CertificateProblem } from '../../src/protocol/failures/meanings.js';
 
 /** What the service or the client observes when an attempt ends. */
 export interface Observed {
@@ -7,6 +8,8 @@ export interface Observed {
   readonly closeCode?: number | undefined;
   readonly reason?: string | undefined;
   readonly code?: string | undefined;
+  readonly certificate?: CertificateProblem | undefined;
+  readonly hasOpened?: boolean | undefined;
 }
 
 /** One row of the table: what happened, and what it means. */
@@ -17,8 +20,12 @@ export interface FailureRow {
   readonly closeCode?: number | 'other';
   /** Absent: any reason. */
   readonly reason?: string;
+  /** Absent: any problem of a certificate. */
+  readonly certificate?: CertificateProblem;
   readonly code: ServiceFailureCode;
   readonly verdict: Verdict;
+  /** The verdict once a connection has opened, if it's another one. */
+  readonly afterOpened?: Verdict;
 }
 
 type Row = Omit<FailureRow, 'code'>;
@@ -33,6 +40,10 @@ const close = (closeCode: number | 'other', verdict: Verdict, reason?: string): 
 });
 // The client observes these itself, without a status or a close code.
 const local = (stage: Stage, verdict: Verdict): Row => ({ stage, verdict });
+const untrusted = (stage: Stage): readonly Row[] => {
+  const row: Row = { stage, verdict: 'stop', afterOpened: 'backoff' };
+  return [row, { ...row, certificate: 'date' }, { ...row, certificate: 'host' }];
+};
 
 /**
  * The meaning of every failure, taken from the service contract (section 7) rather than src, so that tests can compare.
@@ -49,7 +60,7 @@ const rowsByCode = {
   'ticket-request-rejected': [ticket('other', 'stop')],
   'ticket-endpoint-unreachable': [local('ticket', 'backoff')],
   'ticket-endpoint-without-tls': [local('ticket', 'stop')],
-  'untrusted-certificate': [local('ticket', 'stop'), local('handshake', 'stop')],
+  'untrusted-certificate': [...untrusted('ticket'), ...untrusted('handshake')],
   'api-key-unavailable': [local('ticket', 'backoff')],
   'invalid-ticket': [local('ticket', 'stop')],
   // The handshake: contract, section 7.2.
@@ -89,7 +100,7 @@ export const failureTable: readonly FailureRow[] = failureCodes.flatMap((code) =
 
 /** Codes that stop the feed whenever they occur. */
 export const stoppingCodes: readonly string[] = failureCodes.filter((code) =>
-  rowsByCode[code].every(({ verdict }) => verdict === 'stop'),
+  rowsByCode[code].every((row: Row) => row.verdict === 'stop' && row.afterOpened === undefined),
 );
 
 /**
@@ -107,7 +118,8 @@ export const failureRow = (observed: Observed): FailureRow => {
       ? rowOfStatus(rows, status)
       : closeCode !== undefined
         ? rowOfClose(rows, closeCode, observed.reason)
-        : rows.find((row) => row.code === code));
+        : (rows.find((row) => row.code === code && row.certificate === observed.certificate) ??
+          rows.find((row) => row.code === code)));
   if (row === undefined) throw new Error(`The failure table has no row for ${JSON.stringify(observed)}.`);
   return row;
 };
@@ -116,8 +128,8 @@ export const failureRow = (observed: Observed): FailureRow => {
 export const expectedFailure = (
   observed: Observed,
 ): { readonly stage: Stage; readonly code: ServiceFailureCode; readonly verdict: Verdict } => {
-  const { code, verdict } = failureRow(observed);
-  return { stage: observed.stage, code, verdict };
+  const { code, verdict, afterOpened = verdict } = failureRow(observed);
+  return { stage: observed.stage, code, verdict: observed.hasOpened ? afterOpened : verdict };
 };
 
 type Rows = readonly FailureRow[];

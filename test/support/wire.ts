@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createHttps } from 'node:https';
+import { createServer as createHttps, type Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Certificate } from './certificate.js';
@@ -19,6 +19,8 @@ export interface Wire extends AsyncDisposable {
   readonly opcodes: readonly number[];
   readonly open: ReadonlySet<Socket>;
   readonly connections: number;
+  /** Changes the certificate, for new connections. */
+  readonly present: (certificate: Certificate) => void;
 }
 
 export interface Request {
@@ -191,6 +193,7 @@ export const startWire = async ({
     handshakes,
     opcodes,
     open: listening.open,
+    present: (certificate) => (server as HttpsServer).setSecureContext(certificate),
     get connections() {
       return listening.connections;
     },

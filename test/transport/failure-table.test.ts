@@ -45,16 +45,18 @@ describe('the failure table on the wire', () => {
     tried.add(failureRow(row));
   });
 
-  it.each(refusedCertificates)('handshake: %s is untrusted-certificate, stop', async (_what, tls, options) => {
+  it.each(refusedCertificates)('handshake: %s is untrusted-certificate, stop', async (_what, tls, options, problem) => {
     await using secure = await startWire({ tls });
     await using wire = await startWire({ ticket: [issue({ wss_url: secure.wssUrl })] });
 
     const { failure, goesOn } = await outcomeOf(optionsFor(wire, options));
 
+    const observed = { stage: 'handshake', code: 'untrusted-certificate', certificate: problem } as const;
     expect(failure).toMatchObject({ stage: 'handshake', code: 'untrusted-certificate', verdict: 'stop' });
+    expect(failure.certificate).toBe(problem);
     expect(goesOn).toBe(false);
     expect(secure.handshakes).toEqual([]);
-    tried.add(failureRow({ stage: 'handshake', code: 'untrusted-certificate' }));
+    tried.add(failureRow(observed));
   });
 
   it('ticket: an https: address of a server without TLS is ticket-endpoint-without-tls, stop', async () => {
@@ -147,7 +149,8 @@ describe('networkFailure', () => {
       ] as const)
         for (const name of names) {
           const cause = errorOf('why', name);
-          expect([name, networkFailure(stage, cause, asIs)]).toEqual([name, { stage, code, detail: 'why', cause }]);
+          const detail = /^CERT_(HAS_EXPIRED|NOT_YET)/.test(name) ? expect.stringMatching(/^why, this mac/) : 'why';
+          expect([name, networkFailure(stage, cause, asIs)]).toMatchObject([name, { stage, code, detail, cause }]);
         }
     },
   );

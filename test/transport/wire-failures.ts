@@ -1,6 +1,7 @@
 import { Agent as HttpsAgent } from 'node:https';
 import type { TradeFeedOptions } from '../../src/index.js';
-import { certificateFor } from '../support/certificate.js';
+import type { CertificateProblem } from '../../src/protocol/failures/meanings.js';
+import { type Certificate, certificateFor } from '../support/certificate.js';
 import type { Observed } from '../support/failure-table.js';
 import { plantedKey } from '../support/feed.js';
 import { accept, binary, close, issue, refuse, refuseHandshake } from '../support/wire.js';
@@ -54,22 +55,34 @@ const throwing = (thrown: Error) => (): never => {
 };
 export const untrusted = await certificateFor();
 const otherName = await certificateFor('elsewhere.example');
+const [dawn, noon, dusk] = ['2001-01-01', '2011-01-01', '2101-01-01'].map((day) => new Date(day)) as [Date, Date, Date];
+const expired = await certificateFor(undefined, { notBeforeDate: dawn, notAfterDate: noon });
+const notYetValid = await certificateFor(undefined, { notBeforeDate: dusk, notAfterDate: new Date('2102-01-01') });
 
-/** Certificates, each with options that refuse it. */
-export const refusedCertificates = [
-  ['an unknown CA', untrusted, {}],
-  ['a certificate for another host', otherName, { tls: { ca: otherName.cert } }],
+/** Certificates, each with options that refuse it, and the problem if another CA can't help. */
+export const refusedCertificates: readonly (readonly [
+  what: string,
+  tls: Certificate,
+  options: TradeFeedOptions,
+  certificate: CertificateProblem | undefined,
+])[] = [
+  ['an unknown CA', untrusted, {}, undefined],
+  ['a certificate for another host', otherName, { tls: { ca: otherName.cert } }, 'host'],
+  ['an expired certificate', expired, { tls: { ca: expired.cert } }, 'date'],
+  ["a certificate that isn't valid yet", notYetValid, { tls: { ca: notYetValid.cert } }, 'date'],
   [
     'a certificate that checkServerIdentity refuses',
     untrusted,
     { tls: { ca: untrusted.cert, checkServerIdentity: () => notPinned } },
+    undefined,
   ],
   [
     'a checkServerIdentity that throws',
     untrusted,
     { tls: { ca: untrusted.cert, checkServerIdentity: throwing(notPinned) } },
+    undefined,
   ],
-] as const;
+];
 
 const lost = 'ticket-endpoint-unreachable';
 const noKey = 'api-key-unavailable';
@@ -93,7 +106,9 @@ export const rows: readonly Row[] = [
       },
     ],
   }),
-  ...refusedCertificates.map(([what, tls, options]) => row('ticket', what, 'untrusted-certificate', { tls, options })),
+  ...refusedCertificates.map(([what, tls, options, certificate]) =>
+    row('ticket', what, 'untrusted-certificate', { tls, options, ...(certificate && { certificate }) }),
+  ),
   row('ticket', 'a key function that rejects', noKey, { options: { apiKey: () => Promise.reject(sealed) } }),
   row('ticket', 'a key function that never answers', noKey, {
     options: { apiKey: () => new Promise<string>(silence), ticketTimeoutMs: 30 },

@@ -1,6 +1,7 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
 import {
+  type CertificateProblem,
   invalidOptions,
   type Meaning,
   retriesExhausted,
@@ -18,7 +19,7 @@ import { joinDetails, matches, type TradeFeedError } from './trade-feed-error.js
  * Pure. Accepts a {@link TradeFeedError} or plain facts. A status or close code without its own row matches the row for
  * all others.
  *
- * @param failure - the stage with a status, a close code and its reason, or a code
+ * @param failure - the stage with a status, a close code and its reason, or a code; `hasOpened` if it matters
  * @throws TypeError when no row matches: the facts contain no status, no close code and no known code of that stage
  * @see the contract, section 7
  * @example
@@ -29,7 +30,7 @@ import { joinDetails, matches, type TradeFeedError } from './trade-feed-error.js
  * classify({ stage: 'ticket', status: 503 }); // 'backoff'
  * ```
  */
-export const classify = (failure: FailureFacts): Verdict => meaningOf(failure).verdict;
+export const classify = (failure: FailureFacts): Verdict => verdictOf(meaningOf(failure), failure);
 
 /**
  * Creates the {@link TradeFeedError} for the observed facts. The table supplies its code, verdict, message and advice.
@@ -47,6 +48,7 @@ export const classify = (failure: FailureFacts): Verdict => meaningOf(failure).v
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   const { closeCode, reason, detail } = facts;
+  const meaning = meaningOf(facts);
   // The message goes to logs, so it must be printable. The field `reason` keeps the reason exactly as sent.
   const shown = reason && onOneLine(reason);
   const observed = joinDetails(
@@ -54,15 +56,19 @@ export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
     shown && `"${shown}"`,
     detail && onOneLine(detail),
   );
-  return createFailure(meaningOf(facts), { ...facts, detail: observed });
+  const hasOpened = meaning.afterOpened && facts.hasOpened;
+  return createFailure({ ...meaning, verdict: verdictOf(meaning, facts) }, { ...facts, hasOpened, detail: observed });
 };
+
+const verdictOf = ({ verdict, afterOpened = verdict }: Meaning, { hasOpened }: FailureFacts): Verdict =>
+  hasOpened ? afterOpened : verdict;
 
 export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
   applyClassify(settings, createTradeFeedError(facts));
 
 const onOneLine = (text: string): string => printable(text.trim());
 
-const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
+const meaningOf = ({ stage, code, status, closeCode, reason, certificate }: FailureFacts): Meaning => {
   // If there's no status and no close code, the failure code is enough. Otherwise they must match too.
   const isBare = status === undefined && closeCode === undefined;
   const found = serviceMeanings.find(
@@ -70,13 +76,14 @@ const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Me
       (each.stage ?? stage) === stage &&
       (code === undefined ? !isBare : each.code === code) &&
       (isBare || (matches(each.status, status) && matches(each.closeCode, closeCode))) &&
+      (each.certificate === undefined || each.certificate === certificate) &&
       (each.reason === undefined || each.reason === reason || isBare),
   );
   if (found === undefined) throw new TypeError(`No failure is known for stage ${stage}, code ${code}.`);
   return found;
 };
 
-type When = Pick<Meaning, 'status' | 'closeCode' | 'reason'>;
+type When = Pick<Meaning, 'status' | 'closeCode' | 'reason' | 'certificate' | 'afterOpened'>;
 
 /** Returns a function that creates the rows of a stage. `passes`: what happens next if the failure is temporary. */
 const rowsOf =
@@ -92,10 +99,29 @@ const stream = rowsOf('stream', 'the feed reconnects with backoff');
 
 const ticketFailed = ["The service couldn't answer the ticket request."] as const;
 const handshakeFailed = ["The service couldn't answer the handshake."] as const;
-const untrusted = [
-  "This machine doesn't trust the server's certificate, or it's for another host.",
-  'If the service is private, set `tls: { ca }` to its CA. Otherwise check which server answers at that address.',
-] as const;
+
+/**
+ * A wrong CA must not look like silence, but a feed that has worked had the right one: perhaps an ingress restarts with
+ * its default certificate.
+ */
+const untrusted = (of: typeof ticket): readonly Meaning[] => {
+  const certificate = (problem: CertificateProblem | undefined, texts: readonly [string, string]) =>
+    of({ ...(problem && { certificate: problem }), afterOpened: 'backoff' }, 'untrusted-certificate', 'stop', texts);
+  return [
+    certificate('date', [
+      "The server's certificate has expired or isn't valid yet, by this machine's clock.",
+      "Set the clock if it's wrong. Otherwise the server needs another certificate; another CA (`tls: { ca }`, `--ca`) can't help.",
+    ]),
+    certificate('host', [
+      "The server's certificate is for another host.",
+      "Check the host in `baseUrl`, and which server answers there; another CA (`tls: { ca }`, `--ca`) can't help.",
+    ]),
+    certificate(undefined, [
+      "This machine doesn't trust the server's certificate.",
+      'If the service is private, set `tls: { ca }` to its CA. Otherwise check which server answers at that address.',
+    ]),
+  ];
+};
 
 /**
  * Contract, section 7. The first match wins. Rows without a status and close code are for what the client itself
@@ -133,7 +159,7 @@ export const serviceMeanings: readonly Meaning[] = [
     'The server answered without TLS, although the address begins with `https:`.',
     'Check the host and the port in `baseUrl`: this port speaks plain HTTP or another protocol.',
   ]),
-  ticket({}, 'untrusted-certificate', 'stop', untrusted),
+  ...untrusted(ticket),
   ticket({}, 'api-key-unavailable', 'backoff', [
     'The `apiKey` function returned no key.',
     'See the cause for what your function threw. The feed calls it again with backoff.',
@@ -167,7 +193,7 @@ export const serviceMeanings: readonly Meaning[] = [
     'The handshake got no answer.',
     'If this continues, check the network and the proxy. The feed tries again with backoff.',
   ]),
-  handshake({}, 'untrusted-certificate', 'stop', untrusted),
+  ...untrusted(handshake),
   handshake({}, 'ticket-expired', 'renew', ['The ticket expired before the handshake finished.']),
   stream({ closeCode: CloseCode.connectionReplaced }, 'connection-replaced', 'stop', [
     'Another client connected with this account, which gets one connection for all its keys and both feeds.',

@@ -12,6 +12,14 @@ export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
 
 export const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
 
+/**
+ * What's wrong with a server's certificate, if another CA can't help: `date` (it has expired, or isn't valid yet) or
+ * `host` (it's for another host).
+ */
+export type CertificateProblem = 'date' | 'host';
+
+export const certificateProblems: readonly CertificateProblem[] = ['date', 'host'];
+
 /** Names every failure between this library and the service. */
 export type ServiceFailureCode =
   | 'invalid-options'
@@ -98,8 +106,12 @@ export interface Meaning {
   readonly closeCode?: number | 'other';
   /** The close reason it matches; absent: any. */
   readonly reason?: string;
+  /** What's wrong with the certificate that it matches; absent: any. */
+  readonly certificate?: CertificateProblem;
   readonly code: FailureCode;
   readonly verdict: Verdict;
+  /** The verdict once a connection of the subscription has opened. @defaultValue `verdict` */
+  readonly afterOpened?: Verdict;
   /** What happened, in one sentence with a period. */
   readonly meaning: string;
   /** What to do, in one sentence. */
@@ -112,7 +124,7 @@ export const row = (
   code: FailureCode,
   verdict: Verdict,
   [meaning, advice]: readonly [meaning: string, advice: string],
-  when?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
+  when?: Pick<Meaning, 'status' | 'closeCode' | 'reason' | 'certificate' | 'afterOpened'>,
 ): Meaning => ({ stage, ...when, code, verdict, meaning, advice });
 
 export const invalidOptions: Meaning = {

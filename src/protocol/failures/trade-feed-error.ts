@@ -1,5 +1,7 @@
 import { isError, isNumber, isText, isTime } from '../type-guards.js';
 import {
+  type CertificateProblem,
+  certificateProblems,
   type FailureCode,
   failurePage,
   invalidOptions,
@@ -26,6 +28,10 @@ export interface FailureFacts {
   readonly closeCode?: number | undefined;
   /** The close reason, as sent. */
   readonly reason?: string | undefined;
+  /** What's wrong with the server's certificate, if another CA can't help. */
+  readonly certificate?: CertificateProblem | undefined;
+  /** Whether a connection of this subscription has opened before. */
+  readonly hasOpened?: boolean | undefined;
   /** The wait that the service demands in `Retry-After`, in ms. */
   readonly retryAfterMs?: number | undefined;
   /** How long the connection had been open, in ms; 0 when it never opened. */
@@ -113,6 +119,10 @@ export class TradeFeedError extends Error {
   declare readonly closeCode?: number;
   /** Close reason, if there was a close code. */
   declare readonly reason?: string;
+  /** What's wrong with the server's certificate, if another CA can't help. */
+  declare readonly certificate?: CertificateProblem;
+  /** `true` if a connection of this subscription has opened before, and the verdict depends on it. */
+  declare readonly hasOpened?: boolean;
   /** The wait that the service demands in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
   /** The failure before this one, if the attempt was a reconnect. Has no `previous` itself. */
@@ -222,6 +232,8 @@ const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolea
   reason: isText,
   status: isNumber,
   closeCode: isNumber,
+  certificate: (value) => certificateProblems.includes(value as CertificateProblem),
+  hasOpened: (value) => value === true,
   retryAfterMs: isNumber,
   uptimeMs: isNumber,
   framesReceived: isNumber,

@@ -14,15 +14,25 @@ const runFeed = (port: MessagePort, { progress, network }: WorkerStart): void =>
   const post = (message: FromWorker, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
   const keys = createKeys((id) => post({ type: 'key-request', id }));
 
-  const start = ({ feed, settings }: Extract<ToWorker, { type: 'start' }>) => {
+  const start = ({ feed, settings, hasOpened: hadOpened }: Extract<ToWorker, { type: 'start' }>) => {
+    let hasOpened = hadOpened;
     const handOver = new HandOver(
       (items, buffers) => post({ type: 'batch', items }, buffers),
       progress,
       settings.receiveBufferBytes,
     );
-    const emit = (event: LifecycleEvent) => handOver.addEvent(itemOf(event));
+    const emit = (event: LifecycleEvent) => {
+      hasOpened ||= event.type === 'opened';
+      handOver.addEvent(itemOf(event));
+    };
     // The main thread adds `gap` and `stopped`.
-    const lifecycle = { emit, firstFrame: () => undefined, stop: () => undefined, now: Date.now };
+    const lifecycle = {
+      emit,
+      firstFrame: () => undefined,
+      stop: () => undefined,
+      hasOpened: () => hasOpened,
+      now: Date.now,
+    };
     const subscription = attempts$(feed, restoreSettings(settings, keys.ask), lifecycle).subscribe({
       next: (frame) => handOver.addFrame(frame),
       error: (error: unknown) => handOver.addEvent({ type: 'error', error: toCloneable(error) }),

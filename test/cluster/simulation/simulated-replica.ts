@@ -370,7 +370,7 @@ class SimulatedFeed {
       this.#outage.receive(event);
       if (event.type !== 'stopped') replica.publishEvent(event);
     };
-    const before = this.#outage.begin(replica.wall);
+    const before = this.#outage.begin(replica.wall, true);
     this.#lifecycle = createLifecycle(emit, { before, scheduler: schedulerOf(replica) });
     this.#startAttempt(0);
   }
