@@ -16,17 +16,32 @@ import {
 import { debug } from '../feed/diagnostics.js';
 import { frameOf } from '../operators/items/item.js';
 import { printable } from '../protocol/printable.js';
-import { aBoolean, aFunction, type Rule } from '../protocol/validate.js';
+import { aBoolean, aFunction, invalidOption, type Rule, validated } from '../protocol/validate.js';
 import { closes } from './lock.js';
 import type { LogError } from './log-error.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
-  /** How large the log may grow, in bytes. Beyond it, the oldest segments are removed. @defaultValue `Infinity` */
+  /**
+   * How large the log may grow, in bytes, all its files taken together. Before a segment would make it larger, the oldest
+   * ones are removed, never the newest two.
+   *
+   * @defaultValue `Infinity`
+   */
   readonly maxBytes?: number | undefined;
-  /** How old a segment may get, in ms. Older ones are removed. @defaultValue `Infinity` */
+  /**
+   * How old a segment may get after its last record, in ms. Older ones are removed within about a minute, never the
+   * newest one.
+   *
+   * @defaultValue `Infinity`
+   */
   readonly maxAgeMs?: number | undefined;
-  /** The size of a segment, in bytes. @defaultValue 16 777 216 (16 MiB) */
+  /**
+   * The size of a segment, in bytes: at most 536 870 912 (512 MiB), half of `maxBytes`, and a quarter of it with
+   * `compress`.
+   *
+   * @defaultValue 16 777 216 (16 MiB), or an eighth of `maxBytes` if that's less
+   */
   readonly segmentBytes?: number | undefined;
   /**
    * How often lines are forced to the disk, in ms. If the power fails, you lose at most that much. 0 does it after each
@@ -49,9 +64,10 @@ export interface AppendOptions {
    */
   readonly generation?: number | undefined;
   /**
-   * What to do when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. If you pass a
-   * function, it receives the error and the stream goes on. So does the log once the disk works again, with a gap that
-   * has the exact number of missed frames.
+   * What to do when the disk is full or fails, or a segment is removed. `'error'` ends the stream with the
+   * {@link LogError}. If you pass a function, it receives the error and the stream goes on. So does the log once the disk
+   * works again, with a gap that has the exact number of missed frames. If the log can't go on (another writer has it,
+   * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it.
    *
    * @defaultValue `'error'`
    */
@@ -69,7 +85,7 @@ interface Writer {
   readonly end: () => void | Promise<void>;
 }
 
-/** Receives a failure of a writer, and whether it could go on. Returns `false` if it must end. */
+/** Receives a failure of a writer, and whether it can go on. Returns `false` if it must end. */
 export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 
 /** Opens a writer, and writes a source to it until that ends, the writer fails, or the subscriber leaves. */
@@ -118,9 +134,11 @@ const failuresOf = (onError: AppendSettings['onError']) => {
       // `onError` may keep the failure to itself.
       writeDebug(error);
       try {
-        if (onError === 'error' || !canContinue) throw error;
+        if (onError === 'error') throw error;
         onError(error);
-        return true;
+        // The end of the log is an end of the stream, which would look well without it.
+        if (!canContinue) failed.error(error);
+        return canContinue;
       } catch (thrown) {
         report(thrown);
         return false;
@@ -147,6 +165,9 @@ export const appendDefaults: AppendSettings = {
   onError: 'error',
 };
 
+/** Whoever reads a compressed segment holds all of it in memory. */
+export const maxSegmentBytes = 512 * 1024 * 1024;
+
 export const above: (what: string) => Rule = (what) => ({
   allowed: `${what} above 0, or Infinity`,
   is: (value) => typeof value === 'number' && value > 0,
@@ -159,10 +180,27 @@ export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
     is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
   },
   maxAgeMs: above('a number of ms'),
-  segmentBytes: above('a number of bytes'),
+  segmentBytes: {
+    allowed: `a number of bytes, above 0 and at most ${maxSegmentBytes}`,
+    is: (value) => typeof value === 'number' && value > 0 && value <= maxSegmentBytes,
+  },
   syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
   compress: aBoolean,
   maxWaitingBytes: above('a number of bytes'),
   lock: aBoolean,
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
+};
+
+/**
+ * Returns the options for a folder with the defaults.
+ *
+ * @throws TradeFeedError with code `invalid-options`
+ */
+export const folderSettings = (options: AppendOptions): AppendSettings => {
+  const given = validated(options, appendRules);
+  const { maxBytes, compress } = { ...appendDefaults, ...given };
+  const segmentBytes = given.segmentBytes ?? Math.min(appendDefaults.segmentBytes, maxBytes / 8);
+  const [part, allowed] = compress ? [4, 'a quarter of `maxBytes` with `compress`'] : [2, 'half of `maxBytes`'];
+  if (segmentBytes > maxBytes / part) throw invalidOption('segmentBytes', `at most ${allowed}`, segmentBytes);
+  return { ...appendDefaults, ...given, segmentBytes };
 };

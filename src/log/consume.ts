@@ -18,6 +18,7 @@ import { type From, fromRule, type LogRecord, type ReaderSettings } from './reco
 import {
   type Disk,
   type InPlace,
+  isInPlace,
   type Machine,
   openInPlace,
   readInPlace,
@@ -142,6 +143,7 @@ const worked = async (
     const batch = { position: reader.position as LogPosition, isDone: false };
     batches.push(batch);
     try {
+      cursor.check?.();
       await work(records);
       batch.isDone = true;
       let done: LogPosition | undefined;
@@ -191,6 +193,8 @@ const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: LogPosi
 export interface Cursor {
   readonly position: LogPosition | undefined;
   readonly commit: (position: LogPosition) => void | Promise<void>;
+  /** Throws if another process may have the cursor. */
+  readonly check?: () => void;
   readonly close: () => void;
 }
 
@@ -216,14 +220,20 @@ const openCursor = (
       disk.fdatasyncSync(fd);
       syncFolder(join(folder, 'cursors'), disk);
     }
+    const check = (): void => {
+      if (isInPlace(disk, fd, path)) return;
+      const problem = `The cursor ${path} was removed or replaced, so another process may run the consumer ${name}.`;
+      throw new LogError('consumer-in-use', problem, { path });
+    };
     const commit = (position: LogPosition): void => {
       try {
+        check();
         write(position);
       } catch (cause) {
         throw toLogError('write', path, cause);
       }
     };
-    return { position: committedIn(folder, name, disk), commit, close: () => disk.closeSync(fd) };
+    return { position: committedIn(folder, name, disk), commit, check, close: () => disk.closeSync(fd) };
   } catch (cause) {
     if (file !== undefined) disk.closeSync(file.fd);
     throw toLogError('write', path, cause);

@@ -18,12 +18,11 @@ import {
 import { atExit } from './at-exit.js';
 import {
   above,
-  appendDefaults,
   appended,
   type AppendOptions,
-  appendRules,
   type AppendSettings,
   type Fail,
+  folderSettings,
   writeDebug,
 } from './append.js';
 import { lockFile, onceClosed } from './lock.js';
@@ -99,7 +98,7 @@ export const feedLog = (target: string): FeedLog => {
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
   return {
-    append: (options = {}) => append(folder, { ...appendDefaults, ...validated(options, appendRules) }),
+    append: (options = {}) => append(folder, folderSettings(options)),
     ...readingOf(readableFolder(folder, machine, (settings) => openReader(folder, settings))),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
   };
@@ -122,6 +121,7 @@ const machine: Machine = {
   disk: fs,
   lockFile,
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   boot: () => bootId(),
   newId: () => randomBytes(6).toString('hex'),
   every: (ms, call) => {

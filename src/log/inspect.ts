@@ -1,12 +1,12 @@
 // What `rx-trade-feed log status` and `log verify` show.
 import * as fs from 'node:fs';
-import { createGunzip, gunzipSync } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
 import { join } from 'node:path';
 import { committedIn } from './consume.js';
 import { isOther, Lines, type LogPosition, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { goneMs } from './records.js';
-import { filesOf, headOf, isFile, listSegments, readTip, scanSegment, type Segment } from './segments.js';
+import { filesOf, headOf, isFile, listSegments, readTip, scanFile, type Segment } from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {
@@ -130,7 +130,8 @@ const statusOf = (folder: string): readonly SegmentStatus[] => {
     if (segments.length === 0) fs.readdirSync(folder);
     return segments.map(({ path, isCompressed, offset, header, at: from }, n) => {
       const next = segments[n + 1]?.header;
-      const place = next ?? (n === segments.length - 1 ? endOf(path, isCompressed, offset) : undefined);
+      const segment = { path, isCompressed, offset };
+      const place = next ?? (n === segments.length - 1 ? scanFile(fs, segment)?.place : undefined);
       const frames = header === undefined || place === undefined ? 0 : place.frames - header.frames;
       const end = next?.after ?? place?.offset ?? offset;
       const bytes = fs.statSync(path).size;
@@ -139,11 +140,6 @@ const statusOf = (folder: string): readonly SegmentStatus[] => {
   } catch (cause) {
     throw toLogError('read', folder, cause);
   }
-};
-
-const endOf = (path: string, isCompressed: boolean, offset: number) => {
-  const bytes = fs.readFileSync(path);
-  return scanSegment(isCompressed ? gunzipSync(bytes) : bytes, offset)?.place;
 };
 
 const consumersOf = (path: string, end: number, to: number | undefined): readonly ConsumerStatus[] => {

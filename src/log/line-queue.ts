@@ -12,10 +12,11 @@ const maxSegmentAgeMs = 3_600_000;
 interface Chunk {
   /** The place before the segment that the chunk begins. */
   readonly begins: Place | undefined;
+  readonly of: Newest;
   text: string;
 }
 
-/** The newest segment, with what waits. Its size is exact as soon as that is taken. */
+/** A segment, with what waits. Its size is exact as soon as that is taken. */
 interface Newest {
   readonly since: number;
   bytes: number;
@@ -43,13 +44,11 @@ export class LineQueue {
     return this.#chunks[0];
   }
 
-  /** Takes the first chunk. Call it while there is one. */
-  shift(): Buffer {
-    const { text } = this.#chunks.shift() as Chunk;
+  /** Drops the first chunk, whose text has so many bytes. Call it while there is one. */
+  shift(bytes: number): void {
+    const { text, of } = this.#chunks.shift() as Chunk;
     this.length -= text.length;
-    const bytes = Buffer.from(text);
-    if (this.#newest !== undefined && this.#chunks.length === 0) this.#newest.bytes += bytes.length - text.length;
-    return bytes;
+    of.bytes += bytes - text.length;
   }
 
   /** Drops all lines. The next one begins a segment. */
@@ -65,7 +64,7 @@ export class LineQueue {
     const text = isFirst ? this.#header(place) + line : line;
     let chunk = this.#chunks.at(-1);
     if (isFirst || chunk === undefined || chunk.text.length > chunkLength)
-      this.#chunks.push((chunk = { begins: isFirst ? place : undefined, text: '' }));
+      this.#chunks.push((chunk = { begins: isFirst ? place : undefined, of: newest, text: '' }));
     chunk.text += text;
     newest.bytes += text.length;
     this.length += text.length;

@@ -155,6 +155,9 @@ export const scan = (line: string | undefined): Scanned | undefined => {
   return isTime(at) ? { offset: Number(offset), at, event, line, head: match } : undefined;
 };
 
+/** Returns when the record of a line happened, in epoch ms, by the clock of that moment. */
+export const ownTime = ({ event, head }: Scanned): number => (event === undefined ? Number(head[6]) : stamped(event));
+
 /** Reads the frame of a line; `undefined` if it is damaged. */
 export const frameIn = ({ line, head, offset }: Scanned): Recorded | undefined => {
   const [{ length }, , , , feed, connection, receivedAt, isBinary, encoding] = head;

@@ -92,6 +92,8 @@ export class Records {
   #isGone = false;
   /** Whether lines after the place are damaged. The offset of the next record says how many are gone. */
   #hasDamage = false;
+  /** The frames that this reader has, and that the next gap counts: they are no longer in the log. NaN: unknown. */
+  #surplus = 0;
 
   constructor(settings: ReaderSettings, now: () => number) {
     this.#settings = settings;
@@ -149,6 +151,9 @@ export class Records {
     const before = this.#place ?? (requested && { ...startOf(''), frames: NaN, ...requested });
     const isSameLog = (before?.log || log) === log;
     const next = before?.offset ?? offset;
+    const isAhead = isSameLog && offset >= next && next > (header.after ?? Infinity);
+    this.#surplus = 0;
+    if (isAhead && before !== undefined) this.#surplus = before.holes === place.holes ? before.frames - place.frames : NaN;
     if (isFirst || offset > next || !isSameLog) this.#state = stateOf(header.state);
     if (isFirst || offset >= next || !isSameLog) this.#place = place;
     else this.#place = { ...(before as Place), log };
@@ -210,10 +215,18 @@ export class Records {
         ? afterFrame(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
     if (isBefore) return;
-    const emitted = record as Recorded & { position?: LogPosition | undefined };
+    const emitted = this.#withoutSurplus(record) as Recorded & { position?: LogPosition | undefined };
     // `Object.assign` takes 200 ns more.
     emitted.position = this.position;
     this.#out.push(emitted as LogRecord);
+  }
+
+  #withoutSurplus(record: Recorded): Recorded {
+    const surplus = this.#surplus;
+    if (surplus === 0 || record.type !== 'gap') return record;
+    this.#surplus = 0;
+    const { missed = NaN, ...gap } = record;
+    return missed >= surplus ? { ...gap, missed: missed - surplus } : gap;
   }
 
   /** The records before an offset can't be read: emits a gap, unless all of them are before the place to begin. */

@@ -1,5 +1,5 @@
 // Opens a log for writing, after whatever has happened to the writer before.
-import { gunzipSync } from 'node:zlib';
+import { join } from 'node:path';
 import { type FeedState, noFeed, stoppedAt } from '../protocol/feed-state.js';
 import { logGap, type Place, startOf } from './lines.js';
 import { LogError, toLogError } from './log-error.js';
@@ -8,10 +8,12 @@ import {
   type InPlace,
   listSegments,
   type Machine,
+  namesIn,
   openTip,
-  readAll,
+  readInPlace,
   readTip,
-  scanSegment,
+  scanFile,
+  scanOpen,
   type Segment,
   type SegmentEnd,
   syncFolder,
@@ -53,13 +55,10 @@ export const stateBefore = ({ at }: Place): FeedState =>
  * @throws LogError with the code `log-in-use` or `log-write-failed`
  */
 export const openLog = (folder: string, machine: Machine, isLocked: boolean): Opened => {
-  const { disk, lockFile } = machine;
+  const { disk } = machine;
   let tip: InPlace | undefined;
   try {
-    disk.mkdirSync(folder, { recursive: true });
-    tip = openTip(disk, folder);
-    if (isLocked && !lockFile(tip.fd, tip.path))
-      throw new LogError('log-in-use', `The log ${folder} has a writer already.`, { path: folder });
+    tip = lockLog(folder, machine, isLocked);
     const boot = machine.boot();
     const { place, after } = placeToBegin(folder, machine, boot);
     const { log, offset, at = 0 } = place;
@@ -74,24 +73,64 @@ export const openLog = (folder: string, machine: Machine, isLocked: boolean): Op
   }
 };
 
+/**
+ * Makes the folder of a log, unless it's there, and locks it.
+ *
+ * @throws LogError with the code `log-in-use`
+ */
+export const lockLog = (folder: string, { disk, lockFile }: Machine, isLocked: boolean): InPlace => {
+  disk.mkdirSync(folder, { recursive: true });
+  const tip = openTip(disk, folder);
+  try {
+    if (!isLocked || (lockFile(tip.fd, tip.path) && hasNoWriter(folder, disk, lockFile))) return tip;
+    throw new LogError('log-in-use', `The log ${folder} has a writer already.`, { path: folder });
+  } catch (error) {
+    disk.closeSync(tip.fd);
+    throw error;
+  }
+};
+
+/** Somebody may have removed the file with the lock of a writer that still writes: its newest segment is locked too. */
+const hasNoWriter = (folder: string, disk: Disk, lockFile: Machine['lockFile']): boolean => {
+  const newest = listSegments(disk, folder).at(-1);
+  if (newest === undefined || newest.isCompressed) return true;
+  const fd = disk.openSync(newest.path, 'r+');
+  try {
+    return lockFile(fd, newest.path);
+  } finally {
+    disk.closeSync(fd);
+  }
+};
+
 const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): Beginning => {
   const tip = readTip(disk, folder);
   const segments = listSegments(disk, folder);
   const end = endOf(segments, disk);
   const place = { ...(end?.place ?? startOf('')), log: end?.header?.log ?? tip?.log ?? newId() };
-  const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.place.offset);
   // A segment's name counts the records before it, even if they're removed and a full disk kept its header out.
-  const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
-  const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
-  return (end === undefined ? isUnused : isComplete) ? { place, after: undefined } : afterLoss(place, known);
+  const seen = [tip?.offset ?? 0, segments.at(-1)?.offset ?? 0, ...committedOffsets(folder, place.log, disk)];
+  const known = Math.max(place.offset, ...seen);
+  const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === place.offset);
+  const isUnused = tip === undefined || tip.closed || tip.boot === boot;
+  // Records after the end were there: a power failure or somebody has removed them, in this boot or an earlier one.
+  const isLoss = known > place.offset || (end === undefined ? !isUnused : !isComplete);
+  return isLoss ? afterLoss(place, known) : { place, after: undefined };
+};
+
+/** A consumer has received the records before its cursor. One that can't be read says nothing: its consumer errors. */
+const committedOffsets = (folder: string, log: string, disk: Disk): readonly number[] => {
+  const cursors = join(folder, 'cursors');
+  return namesIn(disk, cursors).flatMap((name) => {
+    const cursor = readInPlace<Partial<Place> | null>(disk, join(cursors, name));
+    return cursor?.log === log && Number.isSafeInteger(cursor.offset) ? (cursor.offset as number) : [];
+  });
 };
 
 /** Cuts a torn line off the segment that begins at a place, and returns the place after the last complete one. */
 export const storedIn = (fd: number, begun: Place, disk: Disk): Place => {
-  const bytes = readAll(disk, fd);
-  const end = scanSegment(bytes, begun.offset);
+  const end = scanOpen(disk, fd, begun.offset);
   if (end === undefined) return begun;
-  if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
+  if (disk.fstatSync(fd).size > end.length) disk.ftruncateSync(fd, end.length);
   return end.place;
 };
 
@@ -101,11 +140,11 @@ const endOf = (segments: readonly Segment[], disk: Disk): SegmentEnd | undefined
   if (newest === undefined) return undefined;
   const { offset, path, isCompressed } = newest;
   const before = () => endOf(segments.slice(0, -1), disk);
-  const bytes = disk.readFileSync(path);
-  const end = scanSegment(isCompressed ? gunzipSync(bytes) : bytes, offset);
-  if (isCompressed) return end;
+  const end = scanFile(disk, newest);
+  // A damaged one stays: its name says which offsets are used.
+  if (isCompressed) return end ?? before();
   if (end !== undefined && end.place.offset > offset) {
-    if (bytes.length > end.length) disk.truncateSync(path, end.length);
+    if (disk.statSync(path).size > end.length) disk.truncateSync(path, end.length);
     if (end.header !== undefined) return end;
     const { header, place = startOf('') } = before() ?? {};
     const { frames, holes } = end.place;

@@ -1,14 +1,49 @@
+// Keeps a log within its limits.
+//
+// In: the segments in a folder, and what the clocks say. Out: the oldest ones are removed, and complete ones compressed.
+// Never: the newest segment, anything by its age because a clock has jumped or at the first look. It does not wait for
+// readers: a dead one would fill the disk.
+import { join } from 'node:path';
 import type { AppendSettings } from './append.js';
+import { maxSegmentBytes } from './append.js';
 import { toLogError } from './log-error.js';
-import { listSegments, type Machine, syncFolder } from './segments.js';
+import { headOf, inPlaceBytes, listSegments, type Machine, namesIn, type Segment, syncFolder } from './segments.js';
 
-type Limits = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'compress'>;
+type Limits = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'compress' | 'segmentBytes'>;
 
-/** Removes and compresses segments, never the newest one. Doesn't wait for readers: a dead one would fill the disk. */
+/** What the clock of the wall and one that nobody sets say, in ms. */
+export interface Clocks {
+  readonly wall: number;
+  readonly monotonic: number;
+  /** Since when the two agree, by the second one. */
+  readonly since: number;
+}
+
+const driftMs = 1_000;
+/** Less than the minute between two looks. */
+const stayMs = 50_000;
+
+/** Looks at the clocks. A jump of the wall clock, in either direction, begins their agreement again. */
+export const looked = (before: Clocks | undefined, wall: number, monotonic: number): Clocks => {
+  const jumpedMs = before === undefined ? Infinity : wall - before.wall - (monotonic - before.monotonic);
+  return { wall, monotonic, since: Math.abs(jumpedMs) <= driftMs ? (before as Clocks).since : monotonic };
+};
+
+/** Whether the wall clock has stayed where it is for long enough to remove something by it. */
+export const isBelieved = ({ monotonic, since }: Clocks): boolean => monotonic - since >= stayMs;
+
+/** A file of a segment. While it's being compressed, or after a crash, a segment has several. */
+interface File {
+  readonly offset: number;
+  readonly path: string;
+  readonly bytes: number;
+}
+
 export class Retention {
   readonly #folder: string;
   readonly #limits: Limits;
   readonly #machine: Machine;
+  #clocks: Clocks | undefined;
   #isCompressing = false;
   #hasEnded = false;
 
@@ -16,6 +51,7 @@ export class Retention {
     this.#folder = folder;
     this.#limits = limits;
     this.#machine = machine;
+    this.#look();
   }
 
   /** The next writer does the rest. */
@@ -23,9 +59,14 @@ export class Retention {
     this.#hasEnded = true;
   }
 
-  tidy(): void {
+  /** @param begins - how long the first lines of a segment are that is about to be created, in bytes */
+  tidy(begins?: number): void {
     const { maxBytes, maxAgeMs, compress } = this.#limits;
-    if (maxBytes !== Infinity || maxAgeMs !== Infinity || compress) this.#orWarn(() => this.#walk());
+    if (maxBytes !== Infinity || maxAgeMs !== Infinity || compress) this.#orWarn(() => this.#walk(begins));
+  }
+
+  #look(): Clocks {
+    return (this.#clocks = looked(this.#clocks, this.#machine.now(), this.#machine.monotonic()));
   }
 
   // It is tried again in a minute; until then the log is only larger than it should be.
@@ -40,21 +81,66 @@ export class Retention {
   }
 
   /** Removes the oldest segments beyond the limits, and compresses the first of the others. */
-  #walk(): void {
-    const { disk, now } = this.#machine;
-    const { maxBytes, maxAgeMs, compress } = this.#limits;
+  #walk(begins?: number): void {
+    const { disk } = this.#machine;
+    const { maxBytes, compress } = this.#limits;
     if (compress && !this.#isCompressing) this.#removeLeftovers();
-    const segments = listSegments(disk, this.#folder).map((each) => ({ ...each, stats: disk.statSync(each.path) }));
-    let bytes = segments.reduce((sum, { stats }) => sum + stats.size, 0);
+    const segments = listSegments(disk, this.#folder);
+    const files = this.#files();
+    const bytesOf = (offset: number) =>
+      files.reduce((sum, file) => (file.offset === offset ? sum + file.bytes : sum), 0);
+    let bytes = this.#reserve(begins ?? -bytesOf(segments.at(-1)?.offset ?? 0));
+    for (const file of files) bytes += file.bytes;
     const closed = segments.slice(0, -1);
+    const isOld = this.#isOld(segments);
     for (let oldest = closed[0]; oldest !== undefined; oldest = closed[0]) {
-      if (bytes <= maxBytes && now() - oldest.stats.mtimeMs <= maxAgeMs) break;
-      disk.unlinkSync(oldest.path);
-      bytes -= oldest.stats.size;
+      const { offset } = oldest;
+      if (bytes <= maxBytes && !isOld(offset)) break;
+      bytes -= bytesOf(offset);
+      for (const { path } of files.filter((file) => file.offset === offset)) disk.unlinkSync(path);
       closed.shift();
     }
-    const next = closed.find(({ isCompressed }) => !isCompressed);
+    const next = closed.find(({ isCompressed, offset }) => !isCompressed && bytesOf(offset) <= maxSegmentBytes);
     if (compress && !this.#isCompressing && next !== undefined) this.#compress(next.path);
+  }
+
+  #files(): readonly File[] {
+    const { disk } = this.#machine;
+    return namesIn(disk, this.#folder).flatMap((name) => {
+      const [, offset] = /^(\d{16})\.ndjson(?:\.gz(?:\.tmp)?)?$/.exec(name) ?? [];
+      const path = join(this.#folder, name);
+      const stats = offset === undefined ? undefined : disk.statSync(path, { throwIfNoEntry: false });
+      return stats === undefined ? [] : { offset: Number(offset), path, bytes: stats.size };
+    });
+  }
+
+  /**
+   * What else needs room: the rest of the newest segment, the copy that compression makes, the tip and the cursors.
+   *
+   * @param bytes - what a new segment begins with; below 0: what the newest one has
+   */
+  #reserve(bytes: number): number {
+    const { segmentBytes, compress } = this.#limits;
+    const growth = bytes < 0 ? Math.max(0, segmentBytes + bytes) : Math.max(segmentBytes, bytes);
+    const inPlace = 1 + namesIn(this.#machine.disk, join(this.#folder, 'cursors')).length;
+    return growth + (compress ? segmentBytes : 0) + inPlace * inPlaceBytes;
+  }
+
+  /** Returns whether a segment is too old. Its end has a time in the segments after it; times in the future are wrong. */
+  #isOld(segments: readonly Segment[]): (offset: number) => boolean {
+    const { maxAgeMs } = this.#limits;
+    const clocks = this.#look();
+    if (maxAgeMs === Infinity || !isBelieved(clocks)) return () => false;
+    const { disk } = this.#machine;
+    return (offset) => {
+      for (const segment of segments.filter((each) => each.offset > offset)) {
+        // The log time never goes back. After a jump of the clock it is ahead, but not the own time of a record.
+        const { header, time } = headOf(disk, segment);
+        const end = [header?.at, time].find((at) => at !== undefined && at <= clocks.wall);
+        if (end !== undefined) return clocks.wall - end > maxAgeMs;
+      }
+      return false;
+    };
   }
 
   /** A compression that was killed leaves an unfinished copy, or a finished one next to the plain segment. */

@@ -4,7 +4,18 @@ import { join } from 'node:path';
 import { constants, gunzipSync } from 'node:zlib';
 import type { EventTime } from '../operators/items/event-time.js';
 import type { LockFile } from './lock.js';
-import { aFrame, afterRecord, aHole, type Header, Lines, type Place, readHeader, scan, startOf } from './lines.js';
+import {
+  aFrame,
+  afterRecord,
+  aHole,
+  type Header,
+  Lines,
+  ownTime,
+  type Place,
+  readHeader,
+  scan,
+  startOf,
+} from './lines.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
 export type Disk = typeof fs;
@@ -14,6 +25,8 @@ export interface Machine {
   readonly disk: Disk;
   readonly lockFile: LockFile;
   readonly now: () => number;
+  /** A clock that nobody sets, in ms. */
+  readonly monotonic: () => number;
   readonly boot: () => string;
   readonly newId: () => string;
   /** Calls a function every so many ms, until the returned function is called. */
@@ -34,11 +47,15 @@ export interface Segment {
 export const segmentPath = (folder: string, offset: number): string =>
   join(folder, `${String(offset).padStart(16, '0')}.ndjson`);
 
+/** The names in a folder; none if it does not exist. */
+export const namesIn = (disk: Disk, folder: string): readonly string[] =>
+  orIfMissing(() => disk.readdirSync(folder), []);
+
 /** Lists the segments, oldest first. While a segment is being compressed it exists twice: the compressed one counts. */
 export const listSegments = (disk: Disk, folder: string): readonly Segment[] => {
   const found = new Map<number, Segment>();
   const start = join(folder, '/');
-  for (const name of orIfMissing(() => disk.readdirSync(folder), [])) {
+  for (const name of namesIn(disk, folder)) {
     const [, number, gz] = /^(\d{16})\.ndjson(\.gz)?$/.exec(name) ?? [];
     if (number === undefined || (gz === undefined && found.has(Number(number)))) continue;
     found.set(Number(number), { offset: Number(number), path: `${start}${name}`, isCompressed: gz !== undefined });
@@ -66,14 +83,31 @@ const orIfMissing = <T>(read: () => T, missing: T): T => {
   }
 };
 
-/** Reads all bytes of an open file. */
-export const readAll = (disk: Disk, fd: number): Buffer => {
-  const bytes = Buffer.allocUnsafe(disk.fstatSync(fd).size);
-  let length = 0;
-  for (let read = -1; read !== 0 && length < bytes.length; length += read)
-    read = disk.readSync(fd, bytes, length, bytes.length - length, length);
-  return bytes.subarray(0, length);
-};
+/** Reads bytes of a file from a position on: fewer at its end. */
+type ReadAt = (position: number, length: number) => Buffer;
+
+const readIn =
+  (disk: Disk, fd: number): ReadAt =>
+  (position, length) => {
+    const bytes = Buffer.allocUnsafe(length);
+    return bytes.subarray(0, disk.readSync(fd, bytes, 0, length, position));
+  };
+
+/** How much of a segment is held at once, unless one line is longer. */
+const pieceBytes = 1024 * 1024;
+
+/** The complete lines of a file in pieces: a whole segment can be longer than the longest string. */
+function* piecesOf(read: ReadAt): Generator<Lines> {
+  for (let [position, length] = [0, pieceBytes]; ;) {
+    const bytes = read(position, length);
+    const lines = new Lines(bytes);
+    // A longer line, or bytes after the last newline.
+    if (lines.end === 0 && bytes.length < length) return;
+    length = lines.end === 0 ? length * 2 : pieceBytes;
+    position += lines.end;
+    if (lines.end > 0) yield lines;
+  }
+}
 
 /** What the lines of a segment contain. */
 export interface SegmentEnd {
@@ -89,20 +123,54 @@ export interface SegmentEnd {
  * Scans a segment. Returns `undefined` if it has no complete line. A damaged line counts as one record
  * with an unknown number of frames.
  */
-export const scanSegment = (bytes: Buffer, first: number): SegmentEnd | undefined => {
-  const lines = new Lines(bytes);
-  if (!lines.next()) return undefined;
-  const header = readHeader(lines.line);
-  let place = header === undefined ? { ...startOf('', first), holes: 1 } : placeOf(header);
-  while (lines.next()) {
-    const scanned = scan(lines.line);
-    if (scanned === undefined) place = afterRecord(place, aHole, place.at);
-    else if (scanned.offset >= place.offset) {
-      if (scanned.offset > place.offset) place = { ...place, offset: scanned.offset, holes: place.holes + 1 };
-      place = afterRecord(place, scanned.event ?? aFrame, scanned.at);
+const scanSegment = (read: ReadAt, first: number): SegmentEnd | undefined => {
+  let [header, place, length]: [Header | undefined, Place | undefined, number] = [undefined, undefined, 0];
+  for (const lines of piecesOf(read)) {
+    if (place === undefined && lines.next()) {
+      header = readHeader(lines.line);
+      place = header === undefined ? { ...startOf('', first), holes: 1 } : placeOf(header);
     }
+    while (lines.next()) place = afterLine(place as Place, lines.line);
+    length += lines.end;
   }
-  return { header, place, length: lines.end };
+  return place && { header, place, length };
+};
+
+const afterLine = (place: Place, line: string | undefined): Place => {
+  const scanned = scan(line);
+  if (scanned === undefined) return afterRecord(place, aHole, place.at);
+  const { offset, event = aFrame, at } = scanned;
+  if (offset < place.offset) return place;
+  const before = offset > place.offset ? { ...place, offset, holes: place.holes + 1 } : place;
+  return afterRecord(before, event, at);
+};
+
+/** Scans an open segment that is not compressed. */
+export const scanOpen = (disk: Disk, fd: number, first: number): SegmentEnd | undefined =>
+  scanSegment(readIn(disk, fd), first);
+
+/** Scans the file of a segment. A compressed one that is damaged has no complete line. */
+export const scanFile = (disk: Disk, { path, offset, isCompressed }: Segment): SegmentEnd | undefined => {
+  if (isCompressed) {
+    const bytes = orIfDamaged(() => gunzipSync(disk.readFileSync(path)), Buffer.alloc(0));
+    return scanSegment((position, length) => bytes.subarray(position, position + length), offset);
+  }
+  const fd = disk.openSync(path, 'r');
+  try {
+    return scanOpen(disk, fd, offset);
+  } finally {
+    disk.closeSync(fd);
+  }
+};
+
+/** A file of gzip that is damaged has an error of zlib; readers report a gap in its place. */
+const orIfDamaged = <T>(unzip: () => T, damaged: T): T => {
+  try {
+    return unzip();
+  } catch (error) {
+    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) return damaged;
+    throw error;
+  }
 };
 
 /** Where a segment begins. */
@@ -114,18 +182,25 @@ export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
   ...(at !== undefined && { at }),
 });
 
-/** Reads the header of a segment, and the log time of its first record if that is near. */
-export const headOf = (
-  disk: Disk,
-  { path, isCompressed }: Segment,
-): { readonly header: Header | undefined; readonly at: number | undefined } => {
+/** The beginning of a segment. */
+interface Head {
+  readonly header: Header | undefined;
+  /** The log time of the first record, in epoch ms; `undefined` if that is not near. */
+  readonly at: number | undefined;
+  /** Its own time, which is earlier if a clock was set back. */
+  readonly time: number | undefined;
+}
+
+/** Reads the header of a segment, and the times of its first record. A compressed one that is damaged has none. */
+export const headOf = (disk: Disk, { path, isCompressed }: Segment): Head => {
   const fd = disk.openSync(path, 'r');
   try {
-    const start = Buffer.alloc(headBytes);
-    const read = start.subarray(0, disk.readSync(fd, start, 0, headBytes, 0));
-    const lines = new Lines(isCompressed ? gunzipSync(read, { finishFlush: constants.Z_SYNC_FLUSH }) : read);
+    const start = readIn(disk, fd)(0, headBytes);
+    const unzip = () => gunzipSync(start, { finishFlush: constants.Z_SYNC_FLUSH });
+    const lines = new Lines(isCompressed ? orIfDamaged(unzip, Buffer.alloc(0)) : start);
     const header = lines.next() ? readHeader(lines.line) : undefined;
-    return { header, at: lines.next() ? scan(lines.line)?.at : undefined };
+    const first = lines.next() ? scan(lines.line) : undefined;
+    return { header, at: first?.at, time: first && ownTime(first) };
   } finally {
     disk.closeSync(fd);
   }
@@ -158,7 +233,11 @@ export const reachedAt = (time: EventTime, { at = -Infinity }: Place): number =>
 
 const tipPath = (folder: string): string => join(folder, 'writer.json');
 
-export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPlace<Tip>(disk, tipPath(folder));
+/** Returns the tip; `undefined` if there is none, or its offset is no number. */
+export const readTip = (disk: Disk, folder: string): Tip | undefined => {
+  const tip = readInPlace<Tip | null>(disk, tipPath(folder)) ?? undefined;
+  return Number.isSafeInteger(tip?.offset) ? tip : undefined;
+};
 
 export const openTip = (disk: Disk, folder: string) => openInPlace(disk, tipPath(folder));
 
@@ -169,6 +248,19 @@ export interface InPlace {
   /** One write inside a sector of the disk: it is never torn. */
   readonly write: (value: object | null) => void;
 }
+
+export const isThere = (disk: Disk, path: string): boolean =>
+  disk.statSync(path, { throwIfNoEntry: false }) !== undefined;
+
+/**
+ * Returns whether an open file is still the one at a path, with at least so many bytes. A descriptor alone proves
+ * nothing: somebody may have removed, moved, replaced or cut the file, and writes still succeed.
+ */
+export const isInPlace = (disk: Disk, fd: number, path: string, leastBytes = 0): boolean => {
+  const file = disk.fstatSync(fd);
+  const there = disk.statSync(path, { throwIfNoEntry: false });
+  return there?.ino === file.ino && there.dev === file.dev && file.nlink > 0 && file.size >= leastBytes;
+};
 
 /** Opens such a file, and creates it if it does not exist. */
 export const openInPlace = (disk: Disk, path: string): InPlace => {
@@ -183,7 +275,7 @@ export const openInPlace = (disk: Disk, path: string): InPlace => {
   return { fd, path, write };
 };
 
-const inPlaceBytes = 512;
+export const inPlaceBytes = 512;
 
 /**
  * Reads such a file; `undefined` if there is none, or it is empty.

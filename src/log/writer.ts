@@ -3,7 +3,6 @@
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
 // gap.
-import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import {
@@ -15,16 +14,27 @@ import {
   snapshotAt,
   withGapIn,
 } from '../protocol/feed-state.js';
-import type { AppendSettings } from './append.js';
+import type { AppendSettings, Fail } from './append.js';
 import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import { afterRecord, headerLine, isStorable, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
-import { type Opened, openLog, stateBefore, storedIn } from './recovery.js';
+import { afterLoss, lockLog, type Opened, openLog, stateBefore, storedIn } from './recovery.js';
 import { Retention } from './retention.js';
-import { type Machine, reachedAt, segmentPath, type Tip } from './segments.js';
+import {
+  type InPlace,
+  isInPlace,
+  isThere,
+  listSegments,
+  type Machine,
+  reachedAt,
+  scanFile,
+  segmentPath,
+  syncFolder,
+  type Tip,
+} from './segments.js';
 
 export type WriterSettings = Omit<AppendSettings, 'generation' | 'onError'>;
 
@@ -42,35 +52,52 @@ interface Write {
 
 const noWrite = { bytes: '', written: 0 };
 
-/** A disk that takes no lines. */
+/** The newest file. */
+interface Newest {
+  readonly fd: number;
+  readonly path: string;
+  /** Where its next line goes. */
+  position: number;
+  /** The bytes that were there when it was looked at. */
+  seen: number;
+}
+
+/** A disk that takes no lines, or has lost some. */
 interface Outage {
   readonly from: number;
+  /** Whether lines that a reader may have are gone. */
+  readonly hasLost: boolean;
   /** `true` while lines are only counted, `false` while the gap is being written. */
-  isPaused: boolean;
+  readonly isPaused: boolean;
 }
 
 export class LogWriter {
   readonly #folder: string;
   readonly #settings: WriterSettings;
   readonly #machine: Machine;
-  readonly #fail: (error: LogError) => void;
+  readonly #fail: (error: LogError, canContinue?: boolean) => void;
   readonly #time: EventTime;
   readonly #retention: Retention;
   readonly #ring: () => void;
   readonly #log: Opened;
+  #tip: InPlace;
   #state: FeedState;
   /** The state before the event that is being added: that of a segment that begins with it. */
   #before: FeedState = noFeed;
   /** The place after all records: written, waiting, or lost in an outage. */
   #end: Place;
-  /** The newest file, the place before it, and where its next line goes. */
-  #fd: number | undefined;
+  /** The newest file, and the place before it. */
+  #newest: Newest | undefined;
   #begun: Place;
-  #position = 0;
+  /** The offset that a loss has made a segment begin with, and the end of the records before it. */
+  #jump: { readonly offset: number; readonly after: number | null | undefined };
+  /** The time of the first record. */
+  #since: number | undefined;
   readonly #queue: LineQueue;
   readonly #durable: Durable;
   #inFlight: Write | undefined;
   #isScheduled = false;
+  #isTipDue = false;
   #outage: Outage | undefined;
   #hasEnded = false;
   #release!: () => void;
@@ -78,12 +105,12 @@ export class LogWriter {
   readonly #stops: readonly (() => void)[];
 
   /** @param fail - called for each failure of the disk; if it returns `false`, the writer ends, else it repairs */
-  constructor(folder: string, settings: WriterSettings, machine: Machine, fail: (error: LogError) => boolean) {
+  constructor(folder: string, settings: WriterSettings, machine: Machine, fail: Fail) {
     this.#folder = folder;
     this.#settings = settings;
     this.#machine = machine;
-    this.#fail = (error) => {
-      if (!fail(error)) this.#stop();
+    this.#fail = (error, canContinue = true) => {
+      if (!fail(error, canContinue) || !canContinue) this.#stop();
     };
     this.#time = new EventTime(machine.now);
     this.#ring = ringerOf(folder);
@@ -94,22 +121,26 @@ export class LogWriter {
       failed: (error) => this.#unsynced(error),
     });
     this.#log = openLog(folder, machine, settings.lock);
+    this.#tip = this.#log.tip;
     this.#begun = this.#end = this.#log.place;
+    this.#jump = { offset: this.#end.offset, after: this.#log.after };
+    this.#since = this.#end.at;
     this.#state = stateBefore(this.#end);
     const { every } = machine;
     this.#stops = [
       every(tipMs, () => {
+        this.#look();
         this.#settle();
+        this.#isTipDue = true;
         this.#writeTip(false);
       }),
-      every(minuteMs, () => this.#retention.tidy()),
+      every(minuteMs, () => this.#look() && this.#retention.tidy()),
       every(repairMs, () => this.#repair()),
       // A program may call `process.exit` while lines wait.
       machine.atExit(() => this.end()),
       ...(settings.syncMs > 0 && settings.syncMs !== Infinity ? [every(settings.syncMs, () => this.#sync())] : []),
     ];
     this.#writeTip(false);
-    this.#retention.tidy();
   }
 
   /** Adds an event; a value that is no event of a feed is ignored. */
@@ -137,6 +168,9 @@ export class LogWriter {
   /** Writes all lines that wait, synchronously, and ends. */
   end(): void {
     if (this.#hasEnded) return;
+    this.#look();
+    this.#flush();
+    this.#look();
     this.#repair();
     this.#flush();
     this.#stop();
@@ -153,6 +187,7 @@ export class LogWriter {
     const before = this.#end;
     const at = Math.max(time, before.at ?? -Infinity);
     this.#end = afterRecord(before, record, at);
+    this.#since ??= at;
     if (this.#outage?.isPaused === true) {
       // The gap after the outage takes the offset.
       this.#end = { ...this.#end, offset: before.offset };
@@ -165,9 +200,9 @@ export class LogWriter {
   }
 
   #header(place: Place) {
-    const { boot, after, place: first } = this.#log;
+    const { offset, after } = this.#jump;
     const state = snapshotAt(this.#before, place.at ?? -Infinity);
-    return { ...place, boot, state, ...(place.offset === first.offset && { after }) };
+    return { ...place, boot: this.#log.boot, state, ...(place.offset === offset && { after }) };
   }
 
   #schedule(): void {
@@ -213,6 +248,7 @@ export class LogWriter {
     this.#outage = undefined;
     this.#ring();
     if (this.#settings.syncMs === 0) this.#sync();
+    if (this.#isTipDue) this.#writeTip(false);
     this.#pump();
   }
 
@@ -220,28 +256,46 @@ export class LogWriter {
   #nextWrite(): Write | undefined {
     const chunk = this.#queue.first;
     if (chunk === undefined) return undefined;
-    if (chunk.begins !== undefined) this.#begin(chunk.begins);
-    const bytes = this.#queue.shift();
-    const write = { fd: this.#fd as number, bytes, at: this.#position, written: 0 };
-    this.#position += bytes.length;
+    const bytes = Buffer.from(chunk.text);
+    if (chunk.begins !== undefined) this.#begin(chunk.begins, bytes.length);
+    this.#queue.shift(bytes.length);
+    const newest = this.#newest as Newest;
+    const write = { fd: newest.fd, bytes, at: newest.position, written: 0 };
+    newest.position += bytes.length;
     return write;
   }
 
-  #begin(place: Place): void {
+  #begin(place: Place, bytes: number): void {
+    // Its name may already lead to the folder of another writer.
+    if (!this.#look()) throw new Error('its files were removed, moved or replaced');
+    this.#retention.tidy(bytes);
     const path = segmentPath(this.#folder, place.offset);
-    let fd: number;
-    try {
-      fd = this.#machine.disk.openSync(path, 'wx+');
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-      throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
-    }
-    if (this.#fd !== undefined) this.#durable.complete(this.#fd);
-    this.#fd = fd;
+    const fd = this.#create(path, place.offset);
+    // Who opens the log sees that it has a writer, even if the file with its lock was removed.
+    if (this.#settings.lock) this.#machine.lockFile(fd, path);
+    if (this.#newest !== undefined) this.#durable.complete(this.#newest.fd);
+    this.#newest = { fd, path, position: 0, seen: 0 };
     this.#begun = place;
-    this.#position = 0;
+    this.#isTipDue = true;
     if (this.#inFlight === undefined) this.#durable.closeComplete();
     this.#durable.syncFolder();
+  }
+
+  #create(path: string, offset: number): number {
+    const { disk } = this.#machine;
+    try {
+      return disk.openSync(path, 'wx+');
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+      if (!this.#settings.lock)
+        throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
+      // Whoever has the lock is the writer. It removes what a writer without one has left, unless it has a record.
+      const end = scanFile(disk, { path, offset, isCompressed: false });
+      if (end !== undefined && end.place.offset > offset)
+        throw new LogError('log-write-failed', `Another process has written ${path}.`, { path, cause });
+      disk.unlinkSync(path);
+      return disk.openSync(path, 'wx+');
+    }
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place with the same bytes. */
@@ -258,74 +312,145 @@ export class LogWriter {
           write.written += count;
         }
       }
+      this.#outage = undefined;
       this.#ring();
     } catch (error) {
       this.#failed(error);
     }
   }
 
+  /** An open file proves nothing about its path. Returns whether what is written now gets into the folder. */
+  #look(): boolean {
+    if (this.#hasEnded) return false;
+    const { disk } = this.#machine;
+    const { fd, path } = this.#tip;
+    try {
+      if (isInPlace(disk, fd, path)) {
+        if (this.#outage?.isPaused !== true && this.#isCut())
+          this.#failed(lost('segment', segmentPath(this.#folder, this.#begun.offset)), true);
+      } else {
+        // Without another file of the log, the whole folder is gone, and nobody has taken its place.
+        const isTaken = isThere(disk, path) || listSegments(disk, this.#folder).length > 0;
+        if (isTaken) this.#fail(fenced(path), false);
+        else this.#failed(lost('folder', this.#folder), true);
+      }
+    } catch (error) {
+      this.#failed(error);
+    }
+    return !this.#hasEnded && this.#outage?.isPaused !== true;
+  }
+
+  /** Whether bytes that were written are no longer in the newest segment. */
+  #isCut(): boolean {
+    const newest = this.#newest;
+    if (newest === undefined) return false;
+    const { disk } = this.#machine;
+    const { fd, path, position, seen } = newest;
+    const write = this.#inFlight?.fd === fd ? this.#inFlight : undefined;
+    const written = write === undefined ? position : write.at + write.written;
+    // After a failure only those are known that were there before.
+    const least = this.#outage === undefined ? written : seen;
+    if (!isInPlace(disk, fd, path, least)) return true;
+    newest.seen = least;
+    // A file that was cut has zeros before the next write.
+    const last = Buffer.alloc(1);
+    return least > 0 && (disk.readSync(fd, last, 0, 1, Math.max(seen, 1) - 1) === 0 || last[0] === 0);
+  }
+
   /** Drops what waits: `#end` counts it. A complete line in the file counts as stored: a reader may have seen it. */
-  #failed(cause: unknown): void {
+  #failed(cause: unknown, hasLost = false): void {
+    if (this.#hasEnded) return;
     const isReported = this.#outage !== undefined;
-    this.#outage ??= { from: this.#end.at ?? this.#machine.now(), isPaused: true };
-    this.#outage.isPaused = true;
+    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#end.at ?? this.#machine.now() };
+    this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
     this.#queue.clear();
     const error = toLogError('write', this.#folder, cause);
-    if (!isReported) this.#fail(error);
-    if (error.code === 'log-fenced') this.#stop();
+    const canContinue = error.code === 'log-write-failed';
+    if (!isReported || !canContinue) this.#fail(error, canContinue);
   }
 
   /** Goes on in a new segment, with a gap that has the number of lost frames. */
   #repair(): void {
-    if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
-    const { disk } = this.#machine;
-    this.#retention.tidy();
+    if (this.#outage?.isPaused === true) this.#look();
+    const outage = this.#outage;
+    if (outage?.isPaused !== true || this.#hasEnded) return;
     try {
-      const stored = this.#fd === undefined ? this.#begun : storedIn(this.#fd, this.#begun, disk);
-      // Its name is needed again, and no reader has a record of it.
-      if (this.#fd !== undefined && this.#begun.offset === stored.offset) {
-        disk.unlinkSync(segmentPath(this.#folder, stored.offset));
-        disk.closeSync(this.#fd);
-        this.#fd = undefined;
-      }
+      const { disk } = this.#machine;
+      const isHere = this.#newest !== undefined && isInPlace(disk, this.#newest.fd, this.#newest.path);
+      if (isHere && this.#inFlight !== undefined) return;
+      this.#lockAgain();
+      const hasLost = outage.hasLost || this.#isCut();
+      const stored = this.#stored(isHere);
       const missed = this.#end.frames - stored.frames;
       const hasOwn = this.#end.holes > stored.holes;
-      const { from } = this.#outage;
+      const from = stored.at ?? Math.min(outage.from, this.#since ?? Infinity);
       const to = Math.max(reachedAt(this.#time, this.#end), from);
-      this.#outage.isPaused = false;
-      this.#end = stored;
+      // A reader may have lines that are gone: no offset gets a second content.
+      const end = hasLost ? this.#end.offset : stored.offset;
+      const last = listSegments(disk, this.#folder).at(-1)?.offset ?? -1;
+      const offset = last < end ? end : afterLoss(stored, last).place.offset;
+      const { after } = stored.offset === this.#jump.offset ? this.#jump : {};
+      if (offset > stored.offset) this.#jump = { offset, after: after ?? stored.offset };
+      this.#outage = { ...outage, hasLost, isPaused: false };
+      this.#end = { ...stored, offset };
       this.#before = noFeed;
       // As after every gap: `opened` comes first. Other events that were lost end with these.
       const status = snapshotAt(this.#state, stored.at ?? -Infinity);
       // The feed itself had a gap meanwhile, with an unknown number of frames.
       const gaps = [logGap('writeFailed', from, to, missed), ...(hasOwn ? [logGap('writeFailed', from, to)] : [])];
       for (const event of withGapIn(status, ...gaps) as readonly Stored[]) this.#record(event, stamped(event));
-    } catch {
-      // The next attempt is in a second.
-      this.#outage.isPaused = true;
+    } catch (error) {
+      // The next attempt is in a second, unless another writer has the log.
+      this.#outage = { ...outage, isPaused: true };
+      if (error instanceof LogError && error.code === 'log-in-use') this.#fail(fenced(this.#tip.path), false);
     }
   }
 
+  /** Makes the folder again if it is gone. */
+  #lockAgain(): void {
+    const { disk } = this.#machine;
+    if (isInPlace(disk, this.#tip.fd, this.#tip.path)) return;
+    const tip = lockLog(this.#folder, this.#machine, this.#settings.lock);
+    disk.closeSync(this.#tip.fd);
+    this.#tip = tip;
+    syncFolder(this.#folder, disk);
+  }
+
+  /** The place after the records that are still in the folder. */
+  #stored(isHere: boolean): Place {
+    const { disk } = this.#machine;
+    if (this.#newest === undefined) return this.#begun;
+    const { fd, path } = this.#newest;
+    const stored = isHere ? storedIn(fd, this.#begun, disk) : this.#begun;
+    if (stored.offset > this.#begun.offset) return stored;
+    if (isHere) disk.unlinkSync(path);
+    this.#newest = undefined;
+    // A write that is still in flight goes to a file that nobody sees any more.
+    if (this.#inFlight === undefined) disk.closeSync(fd);
+    else this.#durable.complete(fd);
+    return stored;
+  }
+
   #sync(): void {
-    if (!this.#hasEnded && this.#fd !== undefined) this.#durable.sync(this.#fd);
+    if (!this.#hasEnded && this.#newest !== undefined) this.#durable.sync(this.#newest.fd);
   }
 
   /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
   #unsynced(error: Error): void {
     if (this.#hasEnded) return;
-    this.#fail(toLogError('write', this.#folder, error));
-    this.#stop();
+    this.#fail(toLogError('write', this.#folder, error), false);
   }
 
   #writeTip(closed: boolean): void {
     if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outage !== undefined) return;
     const { now } = this.#machine;
-    const { boot, place, tip } = this.#log;
+    const { boot, place } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
     const { offset, log } = this.#end;
     const at = reachedAt(this.#time, this.#end);
     try {
-      tip.write({
+      this.#isTipDue = false;
+      this.#tip.write({
         pid: process.pid,
         log,
         boot,
@@ -355,16 +480,27 @@ export class LogWriter {
   #close(): void {
     if (this.#inFlight !== undefined) return;
     const { disk } = this.#machine;
+    this.#durable.closeComplete();
     try {
-      if (this.#fd !== undefined && this.#outage === undefined) this.#durable.syncNow(this.#fd);
+      if (this.#newest !== undefined && this.#outage === undefined) this.#durable.syncNow(this.#newest.fd);
       this.#writeTip(true);
     } catch (cause) {
-      this.#fail(toLogError('write', this.#folder, cause));
+      this.#fail(toLogError('write', this.#folder, cause), false);
     } finally {
-      if (this.#fd !== undefined) disk.close(this.#fd, noop);
-      disk.closeSync(this.#log.tip.fd);
+      if (this.#newest !== undefined) disk.closeSync(this.#newest.fd);
+      disk.closeSync(this.#tip.fd);
       this.#release();
       this.#ring();
     }
   }
 }
+
+const fenced = (path: string): LogError =>
+  new LogError('log-fenced', `The lock ${path} was removed or replaced, so another process may write the log.`, {
+    path,
+  });
+
+const lost = (what: string, path: string): LogError => {
+  const problem = `The ${what} ${path} was removed, moved, replaced or cut: what was written to it since is lost.`;
+  return new LogError('log-write-failed', problem, { path });
+};

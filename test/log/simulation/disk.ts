@@ -2,6 +2,7 @@ import type { Disk } from '../../../src/log/segments.js';
 import type { Chance } from '../../cluster/simulation/chance.js';
 
 interface Inode {
+  readonly ino: number;
   data: Buffer;
   /** The bytes that are certainly on the disk. */
   synced: Buffer;
@@ -36,6 +37,7 @@ export class SimulatedDisk {
   #unsynced = new Set<string>();
   readonly #open = new Map<number, { readonly inode: Inode; readonly path: string; readonly process: Process }>();
   #nextFd = 3;
+  #inodes = 0;
   readonly #chance: Chance;
   readonly #later: (ms: number, call: () => void) => void;
   readonly #now: () => number;
@@ -133,12 +135,13 @@ export class SimulatedDisk {
         const file = name(path);
         let inode = this.#names.get(file);
         if (path === process.folder || file === 'cursors')
-          inode = { data: Buffer.alloc(0), synced: Buffer.alloc(0), links: 1, changedAt: 0, lockedBy: undefined };
+          inode = { ino: 0, data: Buffer.alloc(0), synced: Buffer.alloc(0), links: 1, changedAt: 0, lockedBy: undefined };
         if (inode === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT');
         if (inode !== undefined && flags.startsWith('wx')) throw failure('EEXIST');
         if (inode === undefined) {
           if (this.free <= 0) throw failure('ENOSPC');
           inode = {
+            ino: (this.#inodes += 1),
             data: Buffer.alloc(0),
             synced: Buffer.alloc(0),
             links: 1,
@@ -170,7 +173,7 @@ export class SimulatedDisk {
         check();
         const inode = this.#names.get(name(path));
         if (inode === undefined && throwIfNoEntry) throw failure('ENOENT');
-        return inode && { size: inode.data.length, nlink: inode.links, mtimeMs: inode.changedAt };
+        return inode && { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1 };
       },
       readFileSync: (path: string, encoding?: 'utf8') => {
         check();
@@ -186,7 +189,7 @@ export class SimulatedDisk {
       fstatSync: (fd: number) => {
         check();
         const { inode } = this.#of(process, fd);
-        return { size: inode.data.length, nlink: inode.links, mtimeMs: inode.changedAt };
+        return { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1 };
       },
       readSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
         check();
@@ -255,9 +258,11 @@ export class SimulatedDisk {
         inode.data = Buffer.from(inode.data.subarray(0, length));
         if (inode.synced.length > length) inode.synced = inode.data;
       },
-      readdirSync: () => {
+      readdirSync: (path: string) => {
         check();
-        return [...this.#names.keys()].filter((each) => !each.includes('/'));
+        const under = path === process.folder ? '' : `${name(path)}/`;
+        const names = [...this.#names.keys()].filter((each) => each.startsWith(under));
+        return names.map((each) => each.slice(under.length)).filter((each) => !each.includes('/'));
       },
       unlinkSync: (path: string) => {
         check();

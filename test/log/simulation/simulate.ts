@@ -157,6 +157,7 @@ class Simulation {
       disk: this.#disk.for(process),
       lockFile: (fd) => this.#disk.lock(process, fd),
       now: () => this.#now,
+      monotonic: () => world.now,
       boot: () => `boot-${this.#boots}`,
       newId: () =>
         Math.floor(this.#chance.random() * 2 ** 40)
