@@ -49,7 +49,7 @@ const refusal = async (response: Response): Promise<never> => {
   if (!mayHaveCode) body?.cancel().catch(() => undefined);
   const code = mayHaveCode ? await codeIn(response) : undefined;
   // Relays send seconds; anything else is ignored.
-  throw relayError({ status, code, retryAfterMs: Number(headers.get('retry-after')) * 1_000 || undefined });
+  throw relayError({ status, code, retryAfterMs: Math.ceil(Number(headers.get('retry-after'))) * 1_000 || undefined });
 };
 
 // `relayHandler` and NestJS nest the code differently. Any other 503 is `relay-full`, even if its body breaks off or

@@ -5,7 +5,8 @@ import { tryCall } from './type-guards.js';
 
 /** Parses like the codec `Ticket`. If that fails, says why without quoting the body, which `JSON.parse` would do. */
 export const parseTicket = (body: string): Ticket | string => {
-  const json = tryCall((): unknown => JSON.parse(body));
+  // A parser may ignore a byte order mark (RFC 8259, 8.1); that of JavaScript refuses it.
+  const json = tryCall((): unknown => JSON.parse(body.replace(/^\uFEFF/, '')));
   if (json === undefined) return "the body isn't JSON";
   const wrong = wrongFields(json);
   if (wrong.length > 0) {

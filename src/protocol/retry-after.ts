@@ -15,8 +15,8 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
 /** Returns how long to wait, in ms (RFC 9110, 10.2.3). If `date` is the response's, the local clock doesn't matter. */
 export const retryAfterMs = (value: string | undefined, date: string | undefined): number | undefined => {
   const text = value?.trim() ?? '';
-  // Not Infinity: JSON can't hold it, and the policy adds to it.
-  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER);
+  // Some servers send fractions, though the RFC has none. Not Infinity: JSON can't hold it, and the policy adds to it.
+  if (/^(\d+(\.\d*)?|\.\d+)$/.test(text)) return Math.min(Math.ceil(Number(text)) * 1000, Number.MAX_SAFE_INTEGER);
   const at = parseHttpDate(text);
   return at === undefined ? undefined : Math.max(0, at - (parseHttpDate(date) ?? Date.now()));
 };

@@ -1,7 +1,7 @@
 import type * as undici from 'undici';
 import type * as ws from 'ws';
-import { applyClassify, type ClassifyOption, createFailure } from '../protocol/failures/trade-feed-error.js';
-import { workerMeanings } from '../protocol/failures/classify.js';
+import { applyClassify, type ClassifyOption } from '../protocol/failures/trade-feed-error.js';
+import { failureFor, workerMeanings } from '../protocol/failures/classify.js';
 
 export type HttpClient = typeof undici;
 export type WebSocketClient = typeof ws;
@@ -9,21 +9,30 @@ export type WebSocketClient = typeof ws;
 // These packages take longer to load than RxJS, and many programs that import this one never open a connection: they
 // record, replay or relay. So each is loaded when the first connection needs it.
 
-/** Loads `ws` as well, so the handshake doesn't wait for it. Rejects with `receiver-failed` if a package is missing. */
-export const loadHttpClient = async (settings: ClassifyOption = {}): Promise<HttpClient> => {
-  const [client] = await loaded(settings, Promise.all([import('undici'), import('ws')]));
+/**
+ * Loads `ws` as well, so the handshake doesn't wait for it. Rejects with `receiver-failed` if a package is missing.
+ *
+ * @param hasOpened - whether a connection of the subscription has opened
+ */
+export const loadHttpClient = async (settings: ClassifyOption = {}, hasOpened = false): Promise<HttpClient> => {
+  const [client] = await loaded(settings, hasOpened, Promise.all([import('undici'), import('ws')]));
   return client;
 };
 
-export const loadWebSocketClient = (settings: ClassifyOption): Promise<WebSocketClient> =>
-  loaded(settings, import('ws'));
+export const loadWebSocketClient = (settings: ClassifyOption, hasOpened = false): Promise<WebSocketClient> =>
+  loaded(settings, hasOpened, import('ws'));
 
-const loaded = async <Client>(settings: ClassifyOption, loading: Promise<Client>): Promise<Client> => {
+const loaded = async <Client>(
+  settings: ClassifyOption,
+  hasOpened: boolean,
+  loading: Promise<Client>,
+): Promise<Client> => {
   try {
     return await loading;
   } catch (cause) {
     // If a package is missing, Node appends the list of files that required it.
     const [detail] = (cause as Error).message.split('\n');
-    throw applyClassify(settings, createFailure(workerMeanings.notLoaded, { stage: 'ticket', detail, cause }));
+    const facts = { stage: 'ticket', hasOpened, detail, cause } as const;
+    throw applyClassify(settings, failureFor(workerMeanings.notLoaded, facts));
   }
 };

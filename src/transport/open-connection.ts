@@ -73,7 +73,7 @@ export const openConnectionOver = (
   isWanted?: IsWanted,
 ): OperatorFunction<Ticket, Frame> =>
   switchMap((ticket) => {
-    const open$ = defer(() => loadWebSocketClient(settings)).pipe(
+    const open$ = defer(() => loadWebSocketClient(settings, sockets.hasOpened?.())).pipe(
       switchMap((client) => handshake$(client, ticket, sockets, settings, onClosing)),
       tap(() => sockets.standBy?.()),
     );

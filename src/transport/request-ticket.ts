@@ -55,7 +55,7 @@ export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSetti
     checkFeed(feed);
     sockets.openSpare?.();
     return apiKey$(settings).pipe(
-      concatMap(async (key) => ({ key, client: await loadHttpClient(settings) })),
+      concatMap(async (key) => ({ key, client: await loadHttpClient(settings, sockets.hasOpened?.()) })),
       concatMap(({ key, client }) => ticket$(client, sockets, settings, feed, key)),
     );
   });

@@ -3,7 +3,7 @@ import { catchError, defer, noop, Observable, retryWhen, type Subscriber, switch
 import { type Emit, type Lifecycle, reconnects } from '../feed/lifecycle.js';
 import type { TicketSettings } from '../feed/options.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { workerMeanings } from '../protocol/failures/classify.js';
+import { failureFor, workerMeanings } from '../protocol/failures/classify.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { gapOfMissed } from '../protocol/feed-state.js';
@@ -38,7 +38,7 @@ export const feedInWorker$ = (
     // On demand: a test runner that compiles this package to CommonJS can't load a file with `import.meta.url`.
     return defer(() => import('./start-worker.js')).pipe(
       catchError((cause: unknown) => {
-        throw notStarted(settings, cause);
+        throw notStarted(settings, lifecycle, cause);
       }),
       switchMap(({ startWorker: start }) =>
         worker$(feed, settings, { ...lifecycle, emit: emitAndCount }, connections, start, onClosing),
@@ -61,7 +61,7 @@ const worker$ = (
     const thrown: Thrown = new Map();
     const receiver = createReceiver(subscriber, lifecycle, thrown, connectionsBefore);
     const progress = createProgress();
-    const worker = bootWorker(settings, start, { progress, network: networkDefaults() });
+    const worker = bootWorker(settings, lifecycle, start, { progress, network: networkDefaults() });
     const post = (message: ToWorker) => worker.postMessage(message);
 
     let isReady = false;
@@ -88,7 +88,7 @@ const worker$ = (
       .on('exit', (code) => {
         if (subscriber.closed) return;
         const why = cause ?? new Error(`it exited with code ${code}`);
-        subscriber.error(isReady ? lost(settings, receiver.open(), why) : notStarted(settings, why));
+        subscriber.error(isReady ? lost(settings, receiver.open(), why) : notStarted(settings, lifecycle, why));
       });
 
     return () => {
@@ -101,11 +101,16 @@ const worker$ = (
     };
   });
 
-const bootWorker = (settings: TicketSettings, start: typeof startWorker, workerData: WorkerStart): Worker => {
+const bootWorker = (
+  settings: TicketSettings,
+  lifecycle: Lifecycle,
+  start: typeof startWorker,
+  workerData: WorkerStart,
+): Worker => {
   try {
     return start({ name: 'rx-trade-feed', env: workerEnvironment(), execArgv: [], workerData });
   } catch (cause) {
-    throw notStarted(settings, cause);
+    throw notStarted(settings, lifecycle, cause);
   }
 };
 
@@ -178,7 +183,8 @@ const lost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unkn
   return createFailure(workerMeanings.lost, { stage: 'stream', uptimeMs, ...received, detail, cause });
 };
 
-const notStarted = (settings: TicketSettings, thrown: unknown): TradeFeedError => {
+const notStarted = (settings: TicketSettings, { hasOpened }: Lifecycle, thrown: unknown): TradeFeedError => {
   const cause = safeCause(thrown, redactor(settings.apiKey));
-  return createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause });
+  const facts = { stage: 'ticket', hasOpened: hasOpened(), detail: cause.message, cause } as const;
+  return failureFor(workerMeanings.notStarted, facts);
 };

@@ -366,6 +366,7 @@ describe('relayRequest$', () => {
     ['503 with JSON that is too long', refusal('x'.repeat(1_000)), { code: 'relay-full' }],
     ['503 with JSON of unknown length', refusal({}, { 'content-length': undefined }), { code: 'relay-full' }],
     ['503 with a wait', status(503, { 'retry-after': '7' }), { code: 'relay-full', retryAfterMs: 7_000 }],
+    ['503 with a fraction', status(503, { 'retry-after': '2.5' }), { code: 'relay-full', retryAfterMs: 3_000 }],
     ['503 with a date', status(503, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }), { code: 'relay-full' }],
     ['429', status(429, { 'retry-after': '2' }), { code: 'relay-failed', verdict: 'backoff', retryAfterMs: 2_000 }],
     ['408', status(408), { code: 'relay-failed', verdict: 'backoff', status: 408 }],

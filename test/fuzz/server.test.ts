@@ -485,7 +485,7 @@ const bodyOf = (what: Buffer | Nested | readonly Change[], wssUrl: string): Buff
 /** Changes to a whole valid body, and whether the result is a ticket. */
 const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])[] = [
   ['none', (body) => body, true],
-  ['a byte order mark', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
+  ['a byte order mark', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), true],
   ['bad UTF-8 in an unknown field', (body) => Buffer.from(`{"x":"\xff\xc0",${String(body).slice(1)}`, 'latin1'), true],
   ['bad UTF-8 in the ticket', (body) => Buffer.from(String(body).replace('"ticket":"', '$&\xff'), 'latin1'), false],
   ['a second ticket, which is invalid', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],

@@ -129,6 +129,10 @@ describe('retryAfterMs', () => {
     ['0', 0],
     [' 7 ', 7_000],
     ['007', 7_000],
+    ['2.5', 3_000],
+    ['0.001', 1_000],
+    ['2.0', 2_000],
+    ['.5', 1_000],
     ['9007199254741', Number.MAX_SAFE_INTEGER],
     ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
   ])('parses %j as seconds', (value, ms) => {
@@ -146,7 +150,7 @@ describe('retryAfterMs', () => {
 
   // The fuzz tests send all kinds of values over the wire.
   it('returns undefined for neither a date nor a number', () => {
-    const noNumber = ['-1', '+1', '1.5', '1,5', '1e3', '0x10', '5s', '5, 6', 'Infinity', 'NaN', '٣'];
+    const noNumber = ['-1', '+1', '.', '1.5.', '1,5', '-2.5', '1e3', '0x10', '5s', '5, 6', 'Infinity', 'NaN', '٣'];
     const valid = [undefined, ...noNumber, ...notADate].filter((value) => retryAfterMs(value, undefined) !== undefined);
     expect(valid).toEqual([]);
   });
@@ -223,6 +227,11 @@ describe('Ticket', () => {
 });
 
 describe('parseTicket', () => {
+  it('ignores a byte order mark before the JSON', () => {
+    expect(parseTicket(`\uFEFF${JSON.stringify(wire)}`)).toMatchObject({ feed: 'market' });
+    expect(parseTicket(`\uFEFF\uFEFF${JSON.stringify(wire)}`)).toBe("the body isn't JSON");
+  });
+
   it.each(['', '{', 'tkt-planted-0815', `${JSON.stringify(wire)}x`])("reports that %j isn't JSON", (body) => {
     expect(parseTicket(body)).toBe("the body isn't JSON");
   });

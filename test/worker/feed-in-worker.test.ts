@@ -164,6 +164,22 @@ describe('a worker that ends early', () => {
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(plantedKey);
   });
 
+  it('is tried again if its code is missing for a moment, once the feed has worked', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a')), accept(text('b'))] });
+    let missing = 0;
+    const events = await until(tradeFeedEvents$('market', inWorker(wire)), (event) => {
+      if (event.type === 'frame' && event.text() === 'a') {
+        workers.instead = program('there-is-none.mjs');
+        void workers.started[0]?.terminate();
+      }
+      if (event.type === 'disconnected' && /there-is-none/.test(event.failure.message)) missing += 1;
+      if (missing === 2) workers.instead = undefined;
+      return event.type === 'frame' && event.text() === 'b';
+    });
+    const reconnects = events.flatMap((event) => (event.type === 'reconnecting' ? event.verdict : []));
+    expect(reconnects.slice(0, 3)).toEqual(['renew', 'backoff', 'backoff']);
+  });
+
   it("stops the feed if it can't be started", async () => {
     workers.instead = program('there-is-none.mjs');
     await using wire = await startWire();

@@ -48,7 +48,6 @@ export const classify = (failure: FailureFacts): Verdict => verdictOf(meaningOf(
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   const { closeCode, reason, detail } = facts;
-  const meaning = meaningOf(facts);
   // The message goes to logs, so it must be printable. The field `reason` keeps the reason exactly as sent.
   const shown = reason && onOneLine(reason);
   const observed = joinDetails(
@@ -56,9 +55,15 @@ export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
     shown && `"${shown}"`,
     detail && onOneLine(detail),
   );
-  const hasOpened = meaning.afterOpened && facts.hasOpened;
-  return createFailure({ ...meaning, verdict: verdictOf(meaning, facts) }, { ...facts, hasOpened, detail: observed });
+  return failureFor(meaningOf(facts), { ...facts, detail: observed });
 };
+
+/** Creates the failure of a row whose verdict may depend on whether a connection has opened. */
+export const failureFor = (row: Meaning, facts: FailureFacts): TradeFeedError =>
+  createFailure(
+    { ...row, verdict: verdictOf(row, facts) },
+    { ...facts, hasOpened: row.afterOpened && facts.hasOpened },
+  );
 
 const verdictOf = ({ verdict, afterOpened = verdict }: Meaning, { hasOpened }: FailureFacts): Verdict =>
   hasOpened ? afterOpened : verdict;
@@ -307,6 +312,9 @@ export const logErrors = {
 
 const bundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbuild: `--packages=external`)';
 
+// A deploy may replace the files of a running program, so what has worked may only be missing for a moment.
+const isBack = { afterOpened: 'backoff' } as const;
+
 /** The failures of what receives a feed: a worker, and the packages that open connections. */
 export const workerMeanings = {
   tooSlow: row('stream', 'receiver-too-slow', 'renew', [
@@ -317,12 +325,24 @@ export const workerMeanings = {
     'The worker thread that received the feed has ended.',
     'See the cause. Another worker takes over with a fresh ticket.',
   ]),
-  notStarted: row(undefined, 'receiver-failed', 'stop', [
-    "The worker thread that receives the feed couldn't be started.",
-    `${bundled}, or leave out \`receiveIn\`. Otherwise see the cause.`,
-  ]),
-  notLoaded: row(undefined, 'receiver-failed', 'stop', [
-    "The packages that open connections (`undici` and `ws`) couldn't be loaded.",
-    `${bundled}. Otherwise install the packages again.`,
-  ]),
+  notStarted: row(
+    undefined,
+    'receiver-failed',
+    'stop',
+    [
+      "The worker thread that receives the feed couldn't be started.",
+      `${bundled}, or leave out \`receiveIn\`. Otherwise see the cause.`,
+    ],
+    isBack,
+  ),
+  notLoaded: row(
+    undefined,
+    'receiver-failed',
+    'stop',
+    [
+      "The packages that open connections (`undici` and `ws`) couldn't be loaded.",
+      `${bundled}. Otherwise install the packages again.`,
+    ],
+    isBack,
+  ),
 };

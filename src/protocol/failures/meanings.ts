@@ -18,8 +18,6 @@ export const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff']
  */
 export type CertificateProblem = 'date' | 'host';
 
-export const certificateProblems: readonly CertificateProblem[] = ['date', 'host'];
-
 /** Names every failure between this library and the service. */
 export type ServiceFailureCode =
   | 'invalid-options'

@@ -1,7 +1,6 @@
 import { isError, isNumber, isText, isTime } from '../type-guards.js';
 import {
   type CertificateProblem,
-  certificateProblems,
   type FailureCode,
   failurePage,
   invalidOptions,
@@ -232,8 +231,8 @@ const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolea
   reason: isText,
   status: isNumber,
   closeCode: isNumber,
-  certificate: (value) => certificateProblems.includes(value as CertificateProblem),
-  hasOpened: (value) => value === true,
+  certificate: isText,
+  hasOpened: Boolean,
   retryAfterMs: isNumber,
   uptimeMs: isNumber,
   framesReceived: isNumber,
