@@ -1,3 +1,4 @@
+import { isMainThread } from 'node:worker_threads';
 import type { Settings } from '../feed/options.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { CertificateProblem, ServiceFailureCode } from '../protocol/failures/meanings.js';
@@ -9,12 +10,15 @@ type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiv
 
 /** Creates the error for an address that couldn't be reached. If a proxy was left unused, the error says so. */
 export const reachFailure = (settings: Reaching, address: string, facts: FailureFacts): unknown => {
-  const { stage, code, detail } = facts;
+  const { stage, code } = facts;
+  // A worker is another thread, with TLS defaults of its own.
+  const inWorker = code === 'untrusted-certificate' && settings.receiveIn === 'worker' && !isMainThread;
+  const detail = joinDetails(facts.detail, inWorker && 'in the worker');
   const client = stage === 'ticket' ? settings.dispatcher : settings.agent;
   // `toPublic()` removes the detail, so the settings of this machine don't leave the server.
   const isUnused = code === unreachable[stage] && !client && hasProxy(new URL(address), process.env);
   const hint = settings.receiveIn === 'worker' ? `${unusedProxy}, ${notInWorker}` : unusedProxy;
-  return attemptFailure(settings, isUnused ? { ...facts, detail: [detail, hint].filter(Boolean).join('; ') } : facts);
+  return attemptFailure(settings, { ...facts, detail: isUnused ? [detail, hint].filter(Boolean).join('; ') : detail });
 };
 
 const unusedProxy = "HTTPS_PROXY is set, but the feed doesn't use it: pass `await proxyFromEnvironment()`";

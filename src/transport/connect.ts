@@ -3,6 +3,7 @@ import { connect as connectTls, createSecureContext, type DetailedPeerCertificat
 import { type SecureContext, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../feed/options.js';
 import { isError, tryCall } from '../protocol/type-guards.js';
+import { areSame, type TlsDefaults, tlsDefaults } from './tls-defaults.js';
 
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
 
@@ -89,7 +90,17 @@ const MAX_ORIGINS = 4;
  */
 export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
   const sessions = new Map<string, Buffer>();
-  let secureContext: SecureContext | undefined;
+  let parsed: { readonly secureContext: SecureContext; readonly defaults: TlsDefaults } | undefined;
+  // A program can change what it trusts meanwhile.
+  const parsedNow = (): SharedTls => {
+    const defaults = tlsDefaults();
+    if (parsed === undefined || !areSame(parsed.defaults, defaults)) {
+      // A resumed session would skip the check of the certificate.
+      sessions.clear();
+      parsed = { secureContext: createSecureContext(tls), defaults };
+    }
+    return { secureContext: parsed.secureContext };
+  };
   const store = (origin: string, session: Buffer): void => {
     sessions.delete(origin);
     sessions.set(origin, session);
@@ -97,10 +108,10 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
   };
   return (url, onread) => {
     if (!isSecure(url)) return connectSocket(url, tls, {}, onread);
-    secureContext ??= createSecureContext(tls);
-    if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, { secureContext }, onread);
+    const shared = parsedNow();
+    if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, shared, onread);
     const origin = originOf(url);
-    const socket = connectSocket(url, tls, { secureContext, session: sessions.get(origin) }, onread);
+    const socket = connectSocket(url, tls, { ...shared, session: sessions.get(origin) }, onread);
     // Forgets a session if the connection fails before the TLS handshake is done.
     const forget = () => sessions.delete(origin);
     return socket

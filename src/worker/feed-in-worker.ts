@@ -9,6 +9,7 @@ import type { Frame } from '../protocol/frame.js';
 import { gapOfMissed } from '../protocol/feed-state.js';
 import { redactor } from '../protocol/secret.js';
 import { safeCause } from '../transport/attempt-failure.js';
+import { areSame, tlsFlags } from '../transport/tls-defaults.js';
 import type { OnClosing } from '../transport/handshake.js';
 import { emitFrames } from './block.js';
 import { fromCloneable, keepThrown, type Thrown } from './errors.js';
@@ -61,8 +62,15 @@ const worker$ = (
     const thrown: Thrown = new Map();
     const receiver = createReceiver(subscriber, lifecycle, thrown, connectionsBefore);
     const progress = createProgress();
-    const worker = bootWorker(settings, lifecycle, start, { progress, network: networkDefaults() });
+    let network = networkDefaults();
+    const worker = bootWorker(settings, lifecycle, start, { progress, network });
     const post = (message: ToWorker) => worker.postMessage(message);
+    // When an attempt has ended, so that the next one trusts what this thread trusts now. A worker that asked instead
+    // couldn't connect while this thread is blocked.
+    const handOverNetwork = (): void => {
+      const now = networkDefaults();
+      if (!areSame(now, network)) post({ type: 'network', network: (network = now) });
+    };
 
     let isReady = false;
     let cause: unknown;
@@ -73,6 +81,7 @@ const worker$ = (
       },
       batch: ({ items }) => {
         items.forEach(receiver.receive);
+        if (items.some(({ type }) => type === 'failed')) handOverNetwork();
         // Counts the batch at the end of the turn, so that other callbacks run before the next one.
         setImmediate(() => {
           if (countHandled(progress) && !subscriber.closed) post({ type: 'resume' });
@@ -108,7 +117,12 @@ const bootWorker = (
   workerData: WorkerStart,
 ): Worker => {
   try {
-    return start({ name: 'rx-trade-feed', env: workerEnvironment(), execArgv: [], workerData });
+    return start({
+      name: 'rx-trade-feed',
+      env: workerEnvironment(),
+      execArgv: tlsFlags(workerData.network),
+      workerData,
+    });
   } catch (cause) {
     throw notStarted(settings, lifecycle, cause);
   }

@@ -40,6 +40,7 @@ export type ToWorker =
       readonly hasOpened: boolean;
     }
   | { readonly type: 'resume' }
+  | { readonly type: 'network'; readonly network: NetworkDefaults }
   | { readonly type: 'key'; readonly id: number; readonly key: KeyResult }
   | { readonly type: 'stop' };
 

@@ -5,6 +5,7 @@ import { isBytes, tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import { Secret } from '../protocol/secret.js';
 import { type BackoffPolicy, defaultBackoff } from '../feed/backoff.js';
+import { setTlsDefaults, type TlsDefaults, tlsDefaults } from '../transport/tls-defaults.js';
 
 const defaultBufferBytes = 256 * 1024 * 1024;
 
@@ -84,19 +85,22 @@ const uncallable = (name: string, advice: string) =>
 const isPlain = (value: unknown): boolean => tryCall(() => [structuredClone(value)]) !== undefined;
 
 /** Defaults for a thread's connections. A program or Node's flags can change them. */
-export interface NetworkDefaults {
+export interface NetworkDefaults extends TlsDefaults {
   readonly order: ReturnType<typeof getDefaultResultOrder>;
   readonly autoSelectFamily: boolean;
   readonly attemptTimeoutMs: number;
 }
 
 export const networkDefaults = (): NetworkDefaults => ({
+  ...tlsDefaults(),
   order: getDefaultResultOrder(),
   autoSelectFamily: net.getDefaultAutoSelectFamily(),
   attemptTimeoutMs: net.getDefaultAutoSelectFamilyAttemptTimeout(),
 });
 
-export const setNetworkDefaults = ({ order, autoSelectFamily, attemptTimeoutMs }: NetworkDefaults): void => {
+export const setNetworkDefaults = (defaults: NetworkDefaults): void => {
+  const { order, autoSelectFamily, attemptTimeoutMs } = defaults;
+  setTlsDefaults(defaults);
   setDefaultResultOrder(order);
   net.setDefaultAutoSelectFamily(autoSelectFamily);
   net.setDefaultAutoSelectFamilyAttemptTimeout(attemptTimeoutMs);

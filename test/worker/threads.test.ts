@@ -468,7 +468,10 @@ it('copies the network defaults of this thread', () => {
   const defaults = networkDefaults();
   try {
     const autoSelectFamily = !defaults.autoSelectFamily;
-    const others = { order: 'ipv4first', autoSelectFamily, attemptTimeoutMs: 1_234 } as const;
+    const others: typeof defaults = {
+      ...{ ...defaults, order: 'ipv4first', autoSelectFamily, attemptTimeoutMs: 1_234 },
+      ...{ minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3', ciphers: 'HIGH', ecdhCurve: 'P-256', rejectUnauthorized: '1' },
+    };
     setNetworkDefaults(others);
     expect(networkDefaults()).toEqual(others);
   } finally {

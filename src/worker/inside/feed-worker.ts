@@ -50,6 +50,8 @@ const runFeed = (port: MessagePort, { progress, network }: WorkerStart): void =>
         return;
       case 'resume':
         return running?.handOver.resume();
+      case 'network':
+        return setNetworkDefaults(message.network);
       case 'key':
         return keys.receive(message.id, message.key);
       case 'stop':
