@@ -8,7 +8,18 @@ import {
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { catchError, defer, finalize, fromEvent, NEVER, type Observable, takeUntil, tap, throwError } from 'rxjs';
+import {
+  catchError,
+  defer,
+  EMPTY,
+  finalize,
+  fromEvent,
+  NEVER,
+  type Observable,
+  takeUntil,
+  tap,
+  throwError,
+} from 'rxjs';
 import { isError } from '../protocol/type-guards.js';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
 import {
@@ -17,6 +28,7 @@ import {
   closeConnectionAfter,
   destroyResponse,
   destroyWhenAborted,
+  isOver,
   originsRule,
   waitForClose,
 } from '../relay/http.js';
@@ -64,6 +76,8 @@ export const sseMessages = (
   const { allowOrigins = [], user, select } = validated(options, rules);
   const response = responseOf(request);
   return defer(() => {
+    // The client has left while a guard, an interceptor or the handler was waiting.
+    if (response && isOver(response)) return EMPTY;
     checkRequest(request, allowOrigins, response);
     if (response) onResponse(response);
     const [lastEventId] = [request.headers['last-event-id']].flat();
@@ -157,8 +171,9 @@ export const sseMessages$ = (
 ): Observable<MessageEvent> =>
   defer(() => {
     const target = new SseResponse(response);
-    // Nest waits for the socket to end, but all streams of an HTTP/2 session share it.
-    const stream = response && destroyWhenAborted(response);
+    // Nest unsubscribes when the socket ends, but all streams of an HTTP/2 session share it, and an interceptor may stay
+    // subscribed.
+    const closing = response && (destroyWhenAborted(response) ?? response);
     return relay.messages$({ ...receiver, response: target }).pipe(
       tap({
         next: (message) => {
@@ -169,7 +184,7 @@ export const sseMessages$ = (
         },
         complete: () => response && void waitForClose(response),
       }),
-      takeUntil(stream ? fromEvent(stream, 'close') : NEVER),
+      takeUntil(closing ? fromEvent(closing, 'close') : NEVER),
       finalize(target.listen()),
     );
   }).pipe(catchError((error: unknown) => throwError(() => exceptionFor(error, response))));

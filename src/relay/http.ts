@@ -95,6 +95,10 @@ export const waitForClose = async (response: Writable): Promise<void> => {
   }
 };
 
+/** Returns whether the client has left, or other code has ended the response. It then emits no more `close`. */
+export const isOver = (response: Writable): boolean =>
+  (http2StreamOf(response) ?? response).destroyed || response.writableEnded;
+
 /** Destroys a response, and discards data that wasn't sent. */
 export const destroyResponse = (response: Writable): void => {
   const stream = http2StreamOf(response);

@@ -1,5 +1,6 @@
 /** @lane clock */
 import {
+  type CallHandler,
   type CanActivate,
   Controller,
   type ExecutionContext,
@@ -8,14 +9,16 @@ import {
   Req,
   Sse,
   UseGuards,
+  UseInterceptors,
 } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http';
+import { Agent, createServer as createHttpServer, get as httpGet, request } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, NEVER, shareReplay, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
 import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
@@ -46,6 +49,15 @@ class OtherRoutes {
   @Sse('even')
   even(@Req() request: SseRequest) {
     return this.tradeFeed.sse(request, { authorize: 'everybody', select: even });
+  }
+
+  @Sse('kept')
+  @UseInterceptors({
+    intercept: (_: ExecutionContext, next: CallHandler) =>
+      next.handle().pipe(shareReplay({ bufferSize: 1, refCount: false })),
+  })
+  kept(@Req() request: SseRequest) {
+    return this.tradeFeed.sse(request, { authorize: 'everybody' });
   }
 
   @Sse('guarded')
@@ -432,6 +444,32 @@ it('an HTTP/2 client that closes its stream frees its place, even while its sess
   session.close();
   server.close();
   await once(server, 'close');
+});
+
+it('a browser that left before its handler was done takes no place, and a shutdown does not wait for it', async () => {
+  await start();
+  const server = createHttpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const page = request({ port: (server.address() as AddressInfo).port }).on('error', () => undefined);
+  const arrives = once(server, 'request') as Promise<[SseRequest, ServerResponse]>;
+  page.end();
+  const [incoming, response] = await arrives;
+  const messages$ = feed.sse({ ...incoming, headers: incoming.headers, res: response }, { authorize: 'everybody' });
+  page.destroy();
+  await once(response, 'close');
+  const messages = await lastValueFrom(messages$.pipe(toArray()));
+  server.close();
+  expect([messages, feed.relay.status().clients, feed.status.state]).toEqual([[], [], 'idle']);
+});
+
+it('a browser that leaves frees its place, even if an interceptor stays subscribed', async () => {
+  await start();
+  const client = await open('/kept');
+  expect(feed.relay.status().clients).toHaveLength(1);
+  const left = when(feed.relay.events$, ({ type }) => type === 'client-left');
+  client.leave();
+  await left;
+  expect(feed.relay.status().clients).toEqual([]);
 });
 
 it('sse finds the response of Express, Fastify or node:http, the stream of HTTP/2, or else the socket', () => {

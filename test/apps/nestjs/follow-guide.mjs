@@ -41,6 +41,11 @@ export const testGuide = ({ version, section, prepare, compiled, passed, testArg
       for (const adapter of ['express', 'fastify'])
         assert.match(await inApp(process.execPath, 'adapter-check.mjs', adapter), /passed/);
     });
+    await t.test('frees the place of a page that leaves while its handler or an interceptor waits', async () => {
+      await copyFile(new URL('leave-check.mjs', import.meta.url), join(app, 'leave-check.mjs'));
+      for (const adapter of ['express', 'fastify'])
+        assert.match(await inApp(process.execPath, 'leave-check.mjs', adapter), /passed/);
+    });
   });
 
 /** Runs the built application with the local service until the function has finished. */
