@@ -41,6 +41,10 @@ export const testGuide = ({ version, section, prepare, compiled, passed, testArg
       for (const adapter of ['express', 'fastify'])
         assert.match(await inApp(process.execPath, 'adapter-check.mjs', adapter), /passed/);
     });
+    await t.test('closes the feed although a hook of the application throws', async () => {
+      await copyFile(new URL('hook-check.mjs', import.meta.url), join(app, 'hook-check.mjs'));
+      assert.match(await inApp(process.execPath, 'hook-check.mjs', String(version)), /passed/);
+    });
     await t.test('frees the place of a page that leaves while its handler or an interceptor waits', async () => {
       await copyFile(new URL('leave-check.mjs', import.meta.url), join(app, 'leave-check.mjs'));
       for (const adapter of ['express', 'fastify'])
