@@ -16,12 +16,12 @@ export class ResumePoint {
   readonly clock: StreamClock;
   /** When the page emitted its last event before the relay's first one. */
   ownAt = -Infinity;
+  /** The latest time emitted. Relays send nothing earlier. */
+  reachedAt: number | undefined;
   watcher:
     { event(event: PageEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
   readonly #key: string;
   readonly #store: RelayFeedSettings['resumeIn'];
-  /** The latest time emitted. Relays send nothing earlier. */
-  #reachedAt: number | undefined;
 
   constructor({ url, resumeIn, scheduler }: RelayFeedSettings) {
     this.#key = `rx-trade-feed:${url}`;
@@ -48,12 +48,12 @@ export class ResumePoint {
   /** Records an emitted event. */
   passed(event: Received): void {
     const time = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-    this.#reachedAt = Math.max(this.#reachedAt ?? -Infinity, time);
+    this.reachedAt = Math.max(this.reachedAt ?? -Infinity, time);
   }
 
   /** Gives an event of the page the time of the stream: the next frames may be earlier than the page's clock. */
   stamp(event: PageEvent): PageEvent {
-    const stamped = withTime(event, this.#reachedAt ?? (this.ownAt = event.at));
+    const stamped = withTime(event, this.reachedAt ?? (this.ownAt = event.at));
     this.watcher?.event(stamped);
     return stamped;
   }

@@ -10,8 +10,10 @@ import { launchChromium, patienceMs, serve, waitUntil as until } from './support
 /** A page that records its events. */
 const program = `
   import { relayFeed$ } from 'rx-trade-feed/browser';
+  import { connectionStatus } from 'rx-trade-feed/operators';
+  import { share } from 'rxjs';
 
-  globalThis.received = { numbers: [], types: [], missed: 0, gaps: 0, streams: 0, error: undefined };
+  globalThis.received = { numbers: [], times: [], types: [], states: [], missed: 0, gaps: 0, streams: 0, error: undefined };
   const { fetch } = globalThis;
   globalThis.fetch = (...args) => {
     received.streams += 1;
@@ -20,15 +22,24 @@ const program = `
   const options = JSON.parse(decodeURIComponent(location.search.slice(1)));
   const resumeIn = options.resume ? sessionStorage : undefined;
   delete options.resume;
-  globalThis.feed = relayFeed$('/feed', { tabs: 'share', resumeIn, ...options }).subscribe({
+  const feed$ = relayFeed$('/feed', { tabs: 'share', resumeIn, ...options }).pipe(share());
+  const status = feed$.pipe(connectionStatus()).subscribe({
+    next: ({ state }) => received.states.push({ state, at: Date.now() }),
+    error: () => undefined,
+  });
+  globalThis.feed = feed$.subscribe({
     next: (event) => {
-      if (event.type === 'frame') received.numbers.push(event.json());
+      if (event.type === 'frame') {
+        received.numbers.push(event.json());
+        received.times.push(Date.now());
+      }
       else if (event.type === 'disconnected') received.types.push(event.failure.code);
       else if (event.type !== 'watermark') received.types.push(event.type);
       if (event.type === 'gap') [received.gaps, received.missed] = [received.gaps + 1, received.missed + event.missed];
     },
     error: ({ code }) => (received.error = code),
-  });`;
+  });
+  feed.add(status);`;
 
 const { outputFiles } = await build({
   ...{ stdin: { contents: program, resolveDir: process.cwd() }, bundle: true, write: false, outdir: '/' },

@@ -1,142 +1,191 @@
-import { catchError, concat, concatMap, defer, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
-import { filter, finalize, first, forkJoin, fromEvent, ignoreElements, map, merge, NEVER, Observable } from 'rxjs';
-import { race, repeat, share, startWith, switchAll, switchMap, take, takeUntil, takeWhile, tap, timeout } from 'rxjs';
-import { throwError, timer } from 'rxjs';
+import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
+import { filter, finalize, first, fromEvent, ignoreElements, map, merge, NEVER, Observable } from 'rxjs';
+import { of, race, repeat, share, startWith, switchMap, take, takeWhile, tap, timeout, timer } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
-import { clampMs } from '../../protocol/validate.js';
+import { tryCall } from '../../protocol/type-guards.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
-import type { DetectedCode } from '../relay-connection.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import { type TabMessage, TabState } from './tab-state.js';
+import { type Input, type Role, roles, type TabMessage, TabState } from './tab-state.js';
 
-/** What a tab emits in a role. `undefined`: the feed has completed, for all tabs. */
+/** What a tab emits in a role. `undefined`: the feed has completed. */
 type Events$ = Observable<Received | undefined>;
 
 /**
  * Receives a feed over one stream for all tabs of a browser with the same address.
  *
  * The tab that holds the address's lock leads: it receives the stream, and posts the events to the other tabs. When the
- * leader leaves, the next tab gets the lock and resumes at the id it has reached. A silent leader loses the lock. The
- * feed ends in all tabs at once. Pages over plain `http:`, and Node, have separate streams, because they lack locks or
- * a secure context.
+ * leader leaves, the next tab gets the lock and resumes at the id it has reached. A leader that doesn't answer loses
+ * the lock. The feed ends in all tabs at once.
+ *
+ * A tab that hears no leader has a separate stream, until it can follow one without a loss. So have pages over plain
+ * `http:` and Node, because they lack locks or a secure context.
  */
 export const sharedFeed$ = (settings: RelayFeedSettings, pageFeed$: (tab: TabState) => Observable<Received>) =>
   defer(() => {
     const tab = new TabState(settings);
     const page$ = pageFeed$(tab);
-    const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
-    if (locks === undefined) return page$;
+    if (!pageGlobals.isSecureContext || pageGlobals.addEventListener === undefined) return page$;
     return pageActive$(pageGlobals as EventTarget).pipe(
       // A frozen page can neither lead nor read messages, so it leaves, and rejoins once it's active.
-      switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
+      switchMap((isActive) => (isActive ? member$(tab, settings, page$) : NEVER)),
       takeWhile((event) => event !== undefined),
       tap((event) => tab.emitted(event)),
-      // A browser can refuse locks and channels, for example to a frame of another site.
-      catchError((error: unknown) => (error instanceof DOMException ? page$ : throwError(() => error))),
     );
   });
 
-/** Follows until this tab gets the lock, then leads until another tab steals the lock, and so on. */
-const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: Observable<Received>): Events$ =>
+/** Plays the role of a tab, which messages, the lock and time change. */
+const member$ = (tab: TabState, settings: RelayFeedSettings, page$: Observable<Received>): Events$ =>
   defer(() => {
-    const room = openRoom(locks, settings.url);
-    return race(
-      room.lock$().pipe(map(() => lead$(tab, room, 'relay-lost', page$))),
-      takeover$(tab, room, settings).pipe(map(() => lead$(tab, room, 'relay-stalled', page$))),
-    ).pipe(
-      // The lock may arrive before the previous leader's last messages, and be stolen while this tab waits for them.
-      endWith(undefined),
-      switchMap((leads$) => (leads$ === undefined ? EMPTY : room.caughtUp$.pipe(map(() => leads$)))),
-      startWith(follow$(tab, room)),
-      repeat(),
-      switchAll(),
-      finalize(() => room.close()),
-    );
-  });
-
-/** Emits the events that the leader posts. Asks each new leader until one answers. */
-const follow$ = (tab: TabState, { ofLeader$, post }: Room): Events$ =>
-  defer(() => {
-    const ask = () => post({ type: 'ask', term: tab.term });
-    tab.isWelcome = false;
-    ask();
-    return concat(
-      tab.interrupted('relay-lost'),
-      ofLeader$.pipe(
-        concatMap((message) => {
-          // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
-          if (message.type === 'leads' && (!tab.isWelcome || message.term < tab.term)) ask();
-          if (message.term < tab.term) return EMPTY;
-          if (message.type !== 'ended') return tab.receive(message);
-          if (message.failure !== undefined) throw readFailure(JSON.parse(message.failure));
-          return [undefined];
-        }),
+    // A browser can lack locks and channels, or refuse them, for example to a frame of another site.
+    const room = tryCall(() => openRoom(settings.url));
+    if (room === undefined) return page$.pipe(endWith(undefined));
+    tab.role$.next('asking');
+    const begun$ = tab.role$.pipe(distinctUntilChanged());
+    return merge(
+      ownStream$(tab, room, page$),
+      begun$.pipe(concatMap((role) => begin(tab, room, role))),
+      room.messages$.pipe(concatMap((message) => receive(tab, room, message))),
+      merge(inputsOfLock$(tab, room, settings), silence$(tab, settings)).pipe(
+        tap((name) => tab.input(name)),
+        ignoreElements(),
       ),
+    ).pipe(
+      finalize(() => {
+        tab.watcher = undefined;
+        room.close();
+      }),
     );
   });
 
-/**
- * Steals the lock of a silent leader: one that doesn't answer within `idleTimeoutMs`, or within `connectTimeoutMs` if
- * none has ever answered.
- *
- * One tab decides at a time, under a second lock, and only if the leader it asked still leads. It requests the steal
- * before releasing that lock, so the next tab sees the new leader.
- */
-const takeover$ = (tab: TabState, { ofLeader$, post, lock$, leader }: Room, settings: RelayFeedSettings) =>
-  defer(() => {
-    const { connectTimeoutMs, idleTimeoutMs, scheduler } = settings;
-    const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
-    const wait$ = timer(half, scheduler);
-    // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
-    const deciding$ = (n = 1): Observable<void> =>
-      lock$(` takeover ${n}`).pipe(timeout({ first: half, scheduler, with: () => deciding$(n + 1) }));
-    const decided$ = deciding$().pipe(switchMap(leader), take(1));
-    return wait$.pipe(
-      tap(() => post({ type: 'ask', term: tab.term })),
-      // Two timers in a row: a page that was blocked reads its queued messages between them.
-      switchMap(() => forkJoin([leader(), wait$])),
-      switchMap(([silent]) => decided$.pipe(filter((now) => now === silent))),
-      takeUntil(ofLeader$),
-    );
-  }).pipe(
-    repeat(),
-    take(1),
-    switchMap(() => lock$('', true)),
+/** Receives a stream while this tab leads, or hears no leader. */
+const ownStream$ = (tab: TabState, { post }: Room, page$: Observable<Received>): Events$ => {
+  const ended = (failure?: string) => {
+    if (tab.role === 'leading') post({ type: 'ended', term: tab.term, failure });
+  };
+  const own$ = defer(() => concat(tab.interrupted('relay-lost'), page$)).pipe(
+    tap({
+      error: (error: unknown) => error instanceof TradeFeedError && ended(JSON.stringify(error)),
+      complete: () => ended(),
+    }),
+    endWith(undefined),
+  );
+  return tab.role$.pipe(
+    map((role) => role === 'alone' || role === 'claiming' || role === 'leading'),
+    distinctUntilChanged(),
+    switchMap((isOwn) => (isOwn ? own$ : EMPTY)),
+  );
+};
+
+/** Does what begins with a role. Returns the events. */
+const begin = (tab: TabState, { post }: Room, role: Role): readonly Received[] => {
+  tab.watcher = undefined;
+  if (role === 'asking' || role === 'checking') post({ type: 'ask', term: tab.term });
+  if (role === 'asking') return tab.interrupted('relay-lost');
+  if (role === 'doubting') return tab.interrupted('relay-stalled');
+  if (role !== 'leading') return [];
+  tab.lead();
+  post({ type: 'leads', term: tab.term, isOpen: tab.isOpen });
+  tab.watcher = {
+    event: (event) => post(tab.update('batch', tab.id, [writeEventLine(event)])),
+    message: (from, lines) => post(tab.update('batch', from, lines, tab.ownAt)),
+  };
+  return [];
+};
+
+/** Answers another tab, or emits the events that the leader posts. */
+const receive = (tab: TabState, { post }: Room, message: TabMessage): Events$ => {
+  if (message.type === 'mark') return EMPTY;
+  if (message.type === 'ask' || tab.role === 'leading') {
+    // At once, without a timer: those of a tab in the background may fire once a minute.
+    if (message.type === 'ask' && tab.role === 'leading') {
+      if (message.term > tab.term) tab.lead(message.term);
+      post(tab.welcome());
+    }
+    return EMPTY;
+  }
+  const isEarlier = message.term < tab.term;
+  // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
+  if (message.type === 'leads' && (isEarlier || !tab.isFollower)) post({ type: 'ask', term: tab.term });
+  if (isEarlier) return EMPTY;
+  if (message.type === 'ended') {
+    if (message.failure !== undefined) throw readFailure(JSON.parse(message.failure));
+    return of(undefined);
+  }
+  const events$ = tab.receive(message);
+  tab.input(events$ === undefined ? 'heard' : 'joined');
+  return events$ ?? EMPTY;
+};
+
+/** Emits when the leader was silent for as long as the role waits for it. */
+const silence$ = (tab: TabState, { scheduler }: RelayFeedSettings): Observable<Input> =>
+  tab.role$.pipe(
+    switchMap((role) => {
+      const { silentMs } = roles[role];
+      return silentMs === undefined ? EMPTY : timer(silentMs, scheduler);
+    }),
+    map(() => 'silent'),
   );
 
-/** Receives the stream, posts its messages, and answers tabs that join. */
-const lead$ = (tab: TabState, { messages$, post }: Room, loss: DetectedCode, page$: Observable<Received>): Events$ =>
-  defer(() => {
-    const ended = (failure?: string) => post({ type: 'ended', term: tab.term, failure });
-    tab.lead();
-    post({ type: 'leads', term: tab.term });
-    tab.watcher = {
-      event: (event) => post(tab.update('batch', tab.id, [writeEventLine(event)])),
-      message: (from, lines) => post(tab.update('batch', from, lines, tab.ownAt)),
-    };
-    const answers$ = messages$.pipe(
-      tap((message) => {
-        if (message.type !== 'ask') return;
-        if (message.term > tab.term) tab.lead(message.term);
-        post(tab.welcome());
-      }),
-      ignoreElements(),
-    );
-    const feed$ = concat(tab.interrupted(loss), page$).pipe(
-      tap({
-        error: (error: unknown) => error instanceof TradeFeedError && ended(JSON.stringify(error)),
-        complete: () => ended(),
-      }),
-      endWith(undefined),
-    );
-    return merge(answers$, feed$).pipe(finalize(() => (tab.watcher = undefined)));
-  });
+/** Requests the lock, or steals it. Emits when this tab gets it, and when another tab steals it. */
+const inputsOfLock$ = (tab: TabState, room: Room, settings: RelayFeedSettings): Observable<Input> => {
+  const { scheduler } = settings;
+  // The lock may arrive before the previous leader's last messages. A channel that reaches nobody has none.
+  const caughtUp$ = room.caughtUp$.pipe(
+    timeout({ first: 1_000, scheduler }),
+    catchError(() => EMPTY),
+    ignoreElements(),
+  );
+  return race(room.lock$(), takeover$(tab, room, settings)).pipe(
+    map((): Input => 'granted'),
+    endWith('lost' as const),
+    // It may be stolen while this tab waits for those messages.
+    switchMap((name) => (name === 'granted' ? concat(caughtUp$, of(name)) : of(name))),
+    repeat(),
+    // Without the lock this tab can follow, or have its own stream.
+    catchError(() => of('refused' as const)),
+  );
+};
+
+/**
+ * Steals the lock of a silent leader, once this tab has read everything that was posted before.
+ *
+ * One tab decides at a time, under a second lock, and only if the leader it doubts still leads. It requests the steal
+ * before releasing that lock, so the next tab sees the new leader. A tab that has led or followed doesn't steal from a
+ * leader that it never heard: in a browser whose channels don't connect tabs, they would steal in turn.
+ */
+const takeover$ = (tab: TabState, { lock$, leader, caughtUp$ }: Room, { scheduler }: RelayFeedSettings) => {
+  const steals = (role: Role) => role === 'seizing' || (role === 'claiming' && tab.term === 0);
+  // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
+  const deciding$ = (n = 1): Observable<void> =>
+    lock$(` takeover ${n}`).pipe(timeout({ first: 1_000, scheduler, with: () => deciding$(n + 1) }));
+  const decided$ = defer(leader).pipe(
+    delayWhen(() => tab.role$.pipe(filter(steals))),
+    delayWhen(() => caughtUp$),
+    switchMap((silent) =>
+      deciding$().pipe(
+        switchMap(leader),
+        take(1),
+        filter((now) => now === silent),
+      ),
+    ),
+  );
+  return tab.role$.pipe(
+    map((role) => role === 'doubting' || role === 'seizing' || role === 'alone' || role === 'claiming'),
+    distinctUntilChanged(),
+    switchMap((doubts) => (doubts ? decided$ : EMPTY)),
+    take(1),
+    switchMap(() => lock$('', true)),
+    // A browser that can't steal: this tab has its own stream, or soon will.
+    catchError(() => NEVER),
+  );
+};
 
 type Room = ReturnType<typeof openRoom>;
 
 /** Opens what the tabs of an address share: a channel, and locks. The tab that holds the lock without a suffix leads. */
-const openRoom = (locks: Locks, url: string) => {
+const openRoom = (url: string) => {
+  const locks = pageGlobals.navigator?.locks as Locks;
   // The number is the version of this protocol, because tabs with an older version of the app may be open.
   const name = `rx-trade-feed/tabs-5:${url}`;
   const channel = new BroadcastChannel(name);
@@ -146,19 +195,19 @@ const openRoom = (locks: Locks, url: string) => {
   );
   return {
     messages$,
-    ofLeader$: messages$.pipe(filter((message) => message.type !== 'ask' && message.type !== 'mark')),
     /** Emits once, after every message posted before the subscription. */
     caughtUp$: defer(() => {
       // A `BroadcastChannel` doesn't receive its own messages, so a second one posts the mark.
       const other = new BroadcastChannel(name);
-      const tab = crypto.randomUUID();
+      const tab = String(Math.random());
       other.postMessage({ type: 'mark', tab });
       return messages$.pipe(
         first((message) => message.type === 'mark' && message.tab === tab),
         finalize(() => other.close()),
       );
     }),
-    post: (message: TabMessage) => channel.postMessage(message),
+    /** A tab whose messages don't arrive isn't answered, or loses the lock. */
+    post: (message: TabMessage) => void tryCall(() => channel.postMessage(message)),
     close: () => channel.close(),
     lock$: (suffix = '', steal = false) => tabLock$(locks, name + suffix, steal),
     leader: async () => (await locks.query()).held.find((lock) => lock.name === name)?.clientId,

@@ -1,8 +1,9 @@
-import { EMPTY, from, type Observable, tap } from 'rxjs';
+import { BehaviorSubject, EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
-import { type Snapshot, snapshotAfterGap, snapshotAt, snapshotOfNew, stateOf } from '../../protocol/feed-state.js';
+import { type Snapshot, snapshotAfterGap, snapshotAt, snapshotNotBefore } from '../../protocol/feed-state.js';
+import { snapshotOfNew, stateOf } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
@@ -14,8 +15,8 @@ export type TabMessage =
   | { readonly type: 'ask'; readonly term: number }
   /** A tab receives its own mark after every message posted before it. */
   | { readonly type: 'mark'; readonly tab: string }
-  /** A leader starts. Each one has a higher term than the previous one. */
-  | { readonly type: 'leads'; readonly term: number }
+  /** A leader starts. Each one has a higher term than the previous one. `isOpen`: its stream already runs. */
+  | { readonly type: 'leads'; readonly term: number; readonly isOpen: boolean }
   /** The feed has ended for all tabs: with a failure as JSON, or complete. */
   | { readonly type: 'ended'; readonly term: number; readonly failure: string | undefined }
   | (Update & { readonly term: number });
@@ -34,13 +35,51 @@ export interface Update {
   readonly ownAt?: number | undefined;
 }
 
+/** What a tab is for the other tabs. Only a tab that's alone, claims or leads has a stream of its own. */
+export type Role =
+  /** It asks for a leader. */
+  | 'asking'
+  /** It emits what the leader posts. */
+  | 'following'
+  /** The same, but the leader is silent, and was asked whether it's alive. */
+  | 'checking'
+  /** The leader doesn't answer, so the stream has stalled. */
+  | 'doubting'
+  /** It steals the lock of that leader. */
+  | 'seizing'
+  /** It hears no leader. */
+  | 'alone'
+  /** The same, and it steals the lock if no leader was ever heard. */
+  | 'claiming'
+  | 'leading';
+
+/** What happens to a tab: a message of the leader that it follows (`joined`) or can't follow, or news of the lock. */
+export type Input = 'silent' | 'joined' | 'heard' | 'granted' | 'lost' | 'refused';
+
+type Rules = Readonly<Partial<Record<Input, Role>>>;
+const rest = { joined: 'following', granted: 'leading' } satisfies Rules;
+const steady = { ...rest, heard: 'following', lost: 'asking' } satisfies Rules;
+
+/** The next role for each input; the others change nothing. `silentMs`: how long until `silent`. */
+export const roles: Readonly<Record<Role, Rules & { readonly silentMs?: number }>> = {
+  asking: { ...rest, silentMs: 1_500, silent: 'alone', refused: 'alone' },
+  following: { ...steady, silentMs: 2_000, silent: 'checking' },
+  checking: { ...steady, silentMs: 1_000, silent: 'doubting' },
+  doubting: { ...rest, heard: 'asking', silentMs: 1_000, silent: 'seizing' },
+  seizing: { ...rest, heard: 'asking', silentMs: 1_500, silent: 'alone' },
+  alone: { ...rest, silentMs: 2_500, silent: 'claiming' },
+  claiming: rest,
+  leading: { lost: 'asking' },
+};
+
 /** What a tab knows, as a leader or as a follower: the point it has reached, the feed's state, and the leader. */
 export class TabState extends ResumePoint {
-  /** The newest leader's term. */
+  readonly role$ = new BehaviorSubject<Role>('asking');
+  /** The newest leader's term; 0 if this tab has neither heard one nor led. */
   term = 0;
-  /** Whether a leader has answered. Later batches are then for this tab. */
-  isWelcome = false;
   #state: FeedState = noFeed;
+  /** The state of the feed when this tab lost its leader. */
+  #lost: FeedState | undefined;
   #watermarks: readonly Watermark[] = [];
   #facts = createConnectionFacts(this.clock);
 
@@ -53,6 +92,7 @@ export class TabState extends ResumePoint {
     if (event.type === 'opened') {
       this.#facts = createConnectionFacts(this.clock);
       this.#facts.opened();
+      this.#lost = undefined;
     }
     this.#facts.event(event);
     const { type } = event;
@@ -60,17 +100,53 @@ export class TabState extends ResumePoint {
       type === 'frame' ? afterFrame(this.#state, event.receivedAt, event) : afterEvent(this.#state, event, undefined);
   }
 
-  /** Handles a leader's message, and emits this tab's events for it. */
-  receive(message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' | 'ended' }>): Observable<Received> {
+  get role(): Role {
+    return this.role$.value;
+  }
+
+  get isFollower(): boolean {
+    return this.role === 'following' || this.role === 'checking';
+  }
+
+  get isOpen(): boolean {
+    return this.#state.open !== undefined;
+  }
+
+  input(name: Input): void {
+    const next = roles[this.role][name];
+    if (next !== undefined) this.role$.next(next);
+  }
+
+  /** Handles a leader's message. Returns this tab's events for it; `undefined` if it doesn't follow from there on. */
+  receive(
+    message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' | 'ended' }>,
+  ): Observable<Received> | undefined {
+    const { isFollower, isOpen } = this;
+    const wasOpen = this.#lost !== undefined;
     this.term = message.term;
+    if (message.type === 'leads') {
+      if (isFollower) return from(message.isOpen ? [] : this.interrupted('relay-lost'));
+      // The new stream begins with the state of the feed.
+      return wasOpen && !message.isOpen ? EMPTY : undefined;
+    }
     this.#facts.bytes();
-    if (message.type === 'leads') return EMPTY;
+    const follows = isFollower ? message.type === 'batch' : joins({ id: this.id, isOpen, wasOpen }, message);
+    if (!follows) return undefined;
     this.clock.follow(message.shiftMs, message.aheadMs);
-    // Only the first answer, and the batches after it, are for this tab.
-    if (this.isWelcome === (message.type === 'welcome')) return EMPTY;
-    this.isWelcome = true;
     const { events, id = '' } = applyUpdate(this.id, message, this.clock.now());
-    return from(events).pipe(tap({ complete: () => this.reached(id, []) }));
+    return from([...this.#goesOn(message.type, events), ...events]).pipe(
+      tap({ complete: () => this.reached(id, []) }),
+    );
+  }
+
+  /** Returns the lost state if the same stream continues. The events of another one begin with its state. */
+  #goesOn(type: Update['type'], events: readonly Received[]): readonly Received[] {
+    const lost = this.#lost;
+    if (lost === undefined || events.length === 0) return [];
+    this.#lost = undefined;
+    const first = events.find((event) => event.type !== 'watermark')?.type ?? 'frame';
+    const continues = type === 'batch' && (first === 'frame' || first === 'value');
+    return continues ? snapshotNotBefore(lost, this.reachedAt ?? -Infinity) : [];
   }
 
   /** Starts a term as the leader. `other`: a later term of another tab, if the clock was set back since. */
@@ -90,7 +166,8 @@ export class TabState extends ResumePoint {
 
   /** Returns the events for losing the leader while the feed was open: the same as for a lost connection. */
   interrupted(code: DetectedCode): readonly LifecycleEvent[] {
-    if (this.#state.open === undefined) return [];
+    if (!this.isOpen) return [];
+    this.#lost = this.#state;
     const failure = this.#facts.failure(code);
     const at = this.clock.now();
     return [
@@ -102,6 +179,19 @@ export class TabState extends ResumePoint {
 }
 
 type Id = string | undefined;
+
+/**
+ * Returns whether a tab that doesn't follow yet can follow from a message on. From a batch it can if it has everything
+ * before it and knows the state of the feed. A tab whose own stream is open waits for that, so it loses nothing.
+ */
+export const joins = (
+  { id, isOpen, wasOpen }: { readonly id: Id; readonly isOpen: boolean; readonly wasOpen: boolean },
+  { type, from, to, shiftMs }: Update,
+): boolean => {
+  if (type === 'welcome') return !isOpen;
+  const knowsState = isOpen ? from !== to : wasOpen;
+  return knowsState && id !== undefined && missedBetween(id, from ?? to, shiftMs) === undefined;
+};
 
 /**
  * Returns the events that are new for a tab, and the id it reaches with them.

@@ -246,44 +246,113 @@ describe('a follower', () => {
     return { other, tab };
   };
 
-  it('asks a silent leader, and steals its lock when it does not answer', async () => {
+  /** Lets a tab ask a leader that's silent, and doubt it: 3 s after its last message. */
+  const doubt = async (clock: Clock, { questions }: ReturnType<typeof lead>, ...tabs: readonly Receiver[]) => {
+    const asked = questions() + tabs.length;
+    clock.pass(1_999);
+    clock.pass(1);
+    await waitFor(() => questions() === asked);
+    clock.pass(999);
+    for (const tab of tabs) expect(tab.types.at(-1)).toBe('opened');
+    clock.pass(1);
+    for (const tab of tabs) expect(tab.types.slice(-2)).toEqual(['relay-stalled', 'reconnecting']);
+  };
+
+  it('asks a leader that is silent for 2 s, is not live after 3 s, and steals its lock after 4 s', async () => {
     const { source, relay, web } = await serveRelay();
     const clock = new Clock(Date.now());
-    const { other, tab } = await follow(web.url, 1, { scheduler: clock.scheduler, idleTimeoutMs: 40_000 });
+    const { other, tab } = await follow(web.url, 1, { scheduler: clock.scheduler });
     for (let n = 1; n <= 3; n += 1) {
-      clock.pass(20_000);
+      clock.pass(2_000);
       await waitFor(() => other.questions() === 1 + n);
-      clock.pass(19_000);
+      clock.pass(999);
       other.batch(n, n + 1);
       await hasFrames(tab, n);
     }
     expect(tab.types).toEqual(['opened']);
     const lastMessageAt = clock.now;
-    clock.pass(20_000);
+    await doubt(clock, other, tab);
+    clock.pass(999);
     expect(other.isStolen()).toBe(false);
-    clock.pass(23_000);
+    clock.pass(1);
     await waitFor(other.isStolen);
     await waitFor(() => source.active === 1);
-    await tab.until(({ types }) => types.length === 3);
     expect(tab.types).toEqual(['opened', 'relay-stalled', 'reconnecting']);
     expect(tab.lifecycle[1]).toMatchObject({ failure: { endedAt: lastMessageAt, framesReceived: 3 } });
     expect(web.requests[0]!.headers['last-event-id']).toBe('run.4.4.5');
     expect(relay.status().clients).toHaveLength(1);
   });
 
-  it('steals the lock of a leader that never answers, after connectTimeoutMs', async () => {
-    const { source, web } = await serveRelay();
+  it.each<[string, (other: ReturnType<typeof lead>) => unknown]>([
+    ['an answer', async (other) => other.welcome(2)],
+    ['frames', (other) => other.batch(1, 3)],
+  ])('is live again, without a loss or a steal, when a leader sends %s after 3 s', async (_what, answer) => {
+    // The frames are later.
+    const clock = new Clock(900_000);
+    const { other, tab } = await follow(url, 1, { scheduler: clock.scheduler });
+    await doubt(clock, other, tab);
+    clock.pass(900);
+    await answer(other);
+    await hasOpened(tab, 2);
+    if (tab.frames.length === 0) other.batch(1, 3);
+    await hasFrames(tab, 2);
+    clock.pass(1_900);
+    expect([tab.types, tab.texts]).toEqual([['opened', 'relay-stalled', 'reconnecting', 'opened'], ['2', '3']]);
+    expect(other.isStolen()).toBe(false);
+    for (const [n, event] of tab.events.slice(1).entries())
+      expect(timeOf(event)!).toBeGreaterThanOrEqual(timeOf(tab.events[n]!)!);
+  });
+
+  it('does not steal from a leader whose messages it has not read yet, because it was blocked itself', async () => {
+    const clock = new Clock(Date.now());
+    const { other, tab } = await follow(url, 1, { scheduler: clock.scheduler });
+    other.batch(1, 2);
+    // All timers fire before the message arrives.
+    for (const ms of [2_000, 1_000, 1_000]) clock.pass(ms);
+    await hasFrames(tab, 1);
+    await hasOpened(tab, 2);
+    expect([tab.texts, other.isStolen(), gapsOf(tab)]).toEqual([['2'], false, []]);
+  });
+
+  it('has a stream 1.5 s after it asks a leader that never answers, and keeps it when it steals the lock', async () => {
+    const { source, web, clients } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
-    const tab = openTab(web.url, { scheduler: clock.scheduler, connectTimeoutMs: 10_000 });
+    const tab = openTab(web.url, { scheduler: clock.scheduler });
     await waitFor(() => other.questions() > 0);
-    clock.pass(5_000);
-    clock.pass(4_999);
+    clock.pass(1_499);
+    expect(clients()).toBe(0);
+    clock.pass(1);
+    await waitFor(() => source.active === 1);
+    source.emit(opened(5), frame('1'));
+    await hasFrames(tab, 1);
     expect(other.isStolen()).toBe(false);
+    clock.pass(2_500);
+    await waitFor(() => other.received.some(({ type }) => type === 'leads'));
+    source.frames(2);
+    await hasFrames(tab, 2);
+    expect([tab.types, tab.texts, web.requests.length]).toEqual([['opened'], ['1', '2'], 1]);
+  });
+
+  it.each<[string, Partial<Locks>]>([
+    ['does not answer who leads', { query: () => new Promise(() => undefined) }],
+    ['refuses to say who leads', { query: () => Promise.reject(new DOMException('No.', 'InvalidStateError')) }],
+    ['cannot say who leads', { query: undefined as never }],
+    ['never grants a stolen lock', { request: () => new Promise(() => undefined) }],
+    ['cannot steal locks', { request: () => Promise.reject(new TypeError('steal')) }],
+  ])('has a separate stream after 5.5 s of a silent leader: in a browser that %s', async (_what, change) => {
+    const { web, clients, hasClients } = await serveRelay();
+    const clock = new Clock(Date.now());
+    const { other, tab } = await follow(web.url, 1, { scheduler: clock.scheduler });
+    Object.assign(locks, change);
+    await doubt(clock, other, tab);
     clock.pass(1_000);
-    await waitFor(() => other.isStolen() && source.active === 1);
-    source.emit(opened(5));
-    expect((await tab.until(isIn)).types).toEqual(['opened']);
+    await waitFor(() => 'query' in change || other.received.some(({ type }) => type === 'mark'));
+    clock.pass(1_499);
+    expect(clients()).toBe(0);
+    clock.pass(1);
+    await hasClients(1);
+    expect([tab.types, other.isStolen()]).toEqual([['opened', 'relay-stalled', 'reconnecting'], false]);
   });
 
   describe('takes over from a silent leader', () => {
@@ -292,7 +361,7 @@ describe('a follower', () => {
       const { source, web } = await serveRelay();
       const other = lead(web.url);
       const clock = new Clock(Date.now());
-      const options = { scheduler: clock.scheduler, idleTimeoutMs: 40_000, backoff: { random: () => 0.5 } };
+      const options = { scheduler: clock.scheduler, backoff: { random: () => 0.5 } };
       const tabs = range(1, 5).map(() => openTab(web.url, options));
       await waitFor(() => other.questions() === 5);
       await other.welcome(5);
@@ -301,9 +370,8 @@ describe('a follower', () => {
       await waitFor(() => tabs.every(({ frames }) => frames.length === 1));
       /** Lets the tabs ask the leader, and then stop waiting for its answer. */
       const stopWaiting = async () => {
-        clock.pass(20_000);
-        await waitFor(() => other.questions() === 10);
-        clock.pass(25_000);
+        await doubt(clock, other, ...tabs);
+        clock.pass(1_000);
       };
       const expectOneLeader = async () => {
         await waitFor(() => source.active === 1);
@@ -344,7 +412,7 @@ describe('a follower', () => {
       await stopWaiting();
       await waitFor(() => locks.waiting === 10);
       expect(other.isStolen()).toBe(false);
-      clock.pass(25_000);
+      clock.pass(1_000);
       await expectOneLeader();
     });
   });
@@ -386,7 +454,7 @@ describe('a follower', () => {
 
   it('sends its term to a leader with an earlier one', async () => {
     const { other } = await follow(url, 7);
-    other.post({ type: 'leads', term: 3 });
+    other.post({ type: 'leads', term: 3, isOpen: false });
     await waitFor(() => other.received.some((message) => message.type === 'ask' && message.term === 7));
   });
 
@@ -466,6 +534,114 @@ describe('a page that cannot share', () => {
     await hasClients(2);
     source.frames(1);
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
+  });
+
+  /** Channels whose messages reach nobody until `connect` is called. */
+  const disconnectChannels = () => {
+    let isConnected = false;
+    const { BroadcastChannel: Channel } = globalThis;
+    const Muted = class extends Channel {
+      override postMessage(message: unknown): void {
+        if (isConnected) super.postMessage(message);
+      }
+    };
+    browser.set('BroadcastChannel', Muted);
+    return { connect: (is = true) => void (isConnected = is) };
+  };
+  /** Waits until tabs wait, each at least for one timer. */
+  const hasTimers = ({ scheduler }: Clock, count: number) => waitFor(() => scheduler.actions.length >= count);
+  const refused = (error: unknown) => ({ request: () => Promise.reject(error as Error) });
+  const thrown = (error: unknown) => ({
+    request: () => {
+      throw error;
+    },
+  });
+  const noLocks = { request: () => new Promise(() => undefined), query: () => new Promise(() => undefined) };
+
+  it.each<[string, () => unknown]>([
+    ['whose channels reach nobody', disconnectChannels],
+    ['without channels', () => browser.set('BroadcastChannel', undefined)],
+    [
+      'whose channels throw',
+      () =>
+        browser.set(
+          'BroadcastChannel',
+          class {
+            constructor() {
+              throw new DOMException('Denied.', 'SecurityError');
+            }
+          },
+        ),
+    ],
+    ['whose locks are never granted', () => browser.set('navigator', { locks: noLocks })],
+    ['whose locks throw', () => browser.set('navigator', { locks: thrown(new DOMException('No.', 'SecurityError')) })],
+    ['whose locks reject without a DOMException', () => browser.set('navigator', { locks: refused(new Error('No.')) })],
+    ['whose locks return nothing', () => browser.set('navigator', { locks: { request: () => undefined } })],
+    [
+      'that throws when asked for locks',
+      () =>
+        browser.set('navigator', {
+          get locks() {
+            throw new DOMException('No.', 'SecurityError');
+          },
+        }),
+    ],
+    ['without events of the page', () => browser.set('addEventListener', undefined)],
+  ])('has a separate stream within 2 s: in a browser %s', async (_what, change) => {
+    change();
+    const { source, web, clients, hasClients } = await serveRelay();
+    const clock = new Clock();
+    const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
+    await hasTimers(clock, 3);
+    clock.pass(2_000);
+    await hasClients(3);
+    source.emit(opened(clock.now));
+    for (let n = 1; n <= 10; n += 1) {
+      source.frames(n);
+      await waitFor(() => tabs.every(({ frames }) => frames.length === n));
+      clock.pass(1_000);
+    }
+    for (const tab of tabs) expect([tab.types, tab.texts]).toEqual([['opened'], texts(1, 10)]);
+    expect([locks.stolen, clients()]).toEqual([0, 3]);
+  });
+
+  it('follows as soon as it hears the leader: its stream ends without a loss', async () => {
+    const channels = disconnectChannels();
+    const { source, web, hasClients } = await serveRelay();
+    const clock = new Clock();
+    const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
+    // One has the lock, and waits a second for what the leader before it has posted.
+    await waitFor(() => locks.waiting === 2 && clock.scheduler.actions.length === 4);
+    clock.pass(2_000);
+    await hasClients(3);
+    source.emit(opened(clock.now));
+    source.frames(1, 2);
+    await waitFor(() => tabs.every(({ frames }) => frames.length === 2));
+    channels.connect();
+    source.frames(3, 4);
+    await hasClients(1);
+    source.frames(5, 6);
+    await waitFor(() => tabs.every(({ frames }) => frames.length === 6));
+    for (const tab of tabs) expect([tab.types, tab.texts]).toEqual([['opened'], texts(1, 6)]);
+    expect(web.requests).toHaveLength(3);
+  });
+
+  it('has a separate stream 5.5 s after the last message, without a steal, when its channels stop working', async () => {
+    const { source, web, clients, hasClients } = await serveTabs(1);
+    const clock = new Clock(Date.now());
+    const tab = await openTab(web.url, { scheduler: clock.scheduler }).until(isIn);
+    source.frames(1);
+    await hasFrames(tab, 1);
+    const post = jest.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => undefined);
+    atEnd(() => post.mockRestore());
+    source.frames(2);
+    for (const ms of [2_000, 1_000, 1_000, 1_499]) clock.pass(ms);
+    expect([tab.types, clients()]).toEqual([['opened', 'relay-stalled', 'reconnecting'], 1]);
+    clock.pass(1);
+    await hasClients(2);
+    await hasFrames(tab, 2);
+    expect([tab.types, tab.texts]).toEqual([['opened', 'relay-stalled', 'reconnecting', 'opened'], ['1', '2']]);
+    expect(locks.stolen).toBe(0);
   });
 
   it('does not share with a page of another address, nor with one that selects `separate`', async () => {

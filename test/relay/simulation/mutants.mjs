@@ -42,7 +42,7 @@ export const mutants = [
   {
     name: 'the events of a page have the time of its clock',
     file: 'browser/resume-point.ts',
-    find: 'withTime(event, this.#reachedAt ?? (this.ownAt = event.at))',
+    find: 'withTime(event, this.reachedAt ?? (this.ownAt = event.at))',
     replacement: 'event',
     seed: 1,
   },
