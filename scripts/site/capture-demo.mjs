@@ -76,8 +76,9 @@ const terminalSvg = ({ title, screens, secondsEach, cols, rows }) => {
 };
 
 const [cols, rows] = [100, 25];
-const [first, last] = [5, 13];
-const program = `stty cols ${cols} rows ${rows}; exec node dist/cli/main.js demo --outage-every 8 --duration ${last + 1}`;
+// The outage begins after 8 s. How soon the feed is back is random: run it again if it isn't on the last screen.
+const [first, last] = [6, 14];
+const program = `stty cols ${cols} rows ${rows}; exec node dist/cli/main.js demo --duration ${last + 1}`;
 
 const terminal = new xterm.Terminal({ cols, rows, allowProposedApi: true });
 const env = { ...process.env, TERM: 'xterm-256color', SHELL: '/bin/sh' };

@@ -44,7 +44,9 @@ export interface Status {
 type Flow = Pick<Status, 'frames' | 'bytes'>;
 type Sample = Flow & { readonly at: number };
 
-const [recentEvents, sampleCount] = [6, 41];
+/** How many of the latest events a status keeps. */
+export const recentEvents = 6;
+const sampleCount = 41;
 const rateTicks = 6;
 
 export const statusAt = (feed: Feed, now: number): Status => {

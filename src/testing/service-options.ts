@@ -123,7 +123,7 @@ export const systemScheduler: SchedulerLike = {
   schedule: (...args: Parameters<SchedulerLike['schedule']>) => asyncScheduler.schedule(...args),
 };
 
-const duration: Rule = {
+export const duration: Rule = {
   allowed: `a number of ms, from 0 to ${MAX_TIMER_MS}`,
   is: (v) => isNumber(v) && v >= 0 && v <= MAX_TIMER_MS,
 };

@@ -7,6 +7,8 @@ import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior, WaitingF
 export interface RestartOptions {
   /** How to end open connections: `close` with 1001, `drop` without a close frame. @defaultValue `close` */
   readonly connections?: 'close' | 'drop' | undefined;
+  /** How long the port refuses connections, in ms. A shutdown ends it, and the restart rejects. @defaultValue 0 */
+  readonly downMs?: number | undefined;
 }
 
 /**

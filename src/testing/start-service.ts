@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { firstValueFrom, race, Subject, timer } from 'rxjs';
 import { feeds } from '../protocol/contract.js';
 import { isCredential } from '../protocol/secret.js';
 import { isBytes } from '../protocol/type-guards.js';
@@ -9,7 +10,13 @@ import { closing, messageOf } from './connection.js';
 import { DelayLine } from './delay-line.js';
 import { createUpgrades } from './handshake.js';
 import { createRequestHandler, startHttpServer } from './http.js';
-import { checkBehavior, serviceSettings, type TradeFeedServiceOptions, waitingFrames } from './service-options.js';
+import {
+  checkBehavior,
+  duration,
+  serviceSettings,
+  type TradeFeedServiceOptions,
+  waitingFrames,
+} from './service-options.js';
 import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
 import { runSources } from './sources.js';
 import { type AccountRecord, ServiceState } from './state.js';
@@ -166,15 +173,20 @@ const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccoun
 
 type Ending = Exclude<RestartOptions['connections'], undefined>;
 
+const restartRules = { connections: oneOf('close', 'drop'), downMs: duration };
+
 /** Starts a service's server, which keeps its port until the shutdown. */
 const startServiceServer = async (state: ServiceState) => {
   const { settings } = state;
   const upgrades = await createUpgrades(state);
   const handlers = { onRequest: createRequestHandler(state), onUpgrade: upgrades.onUpgrade };
-  let http = await startHttpServer(settings, handlers);
-  const { port } = http;
+  const first = await startHttpServer(settings, handlers);
+  const { port } = first;
+  /** `undefined` while the service is down. */
+  let http: typeof first | undefined = first;
   let isUnref = false;
   let isStopped = false;
+  const stops$ = new Subject<void>();
   let current: Promise<void> | undefined;
 
   // Starts at once, or after the current restart even if that fails, because its own caller gets that error.
@@ -186,21 +198,33 @@ const startServiceServer = async (state: ServiceState) => {
     for (const connection of state.connections)
       if (connections === 'drop') connection.drop();
       else connection.close(closing.shutdown);
-    await Promise.all([http.close(connections === 'drop' ? 0 : settings.limits.shutdownTimeoutMs), upgrades.close()]);
+    const closed = http?.close(connections === 'drop' ? 0 : settings.limits.shutdownTimeoutMs);
+    http = undefined;
+    await Promise.all([closed, upgrades.close()]);
+  };
+
+  const checkRunning = (): void => {
+    if (isStopped) throw new Error("The service was shut down, so it can't restart. Start another one.");
+  };
+
+  const staysDown = async (ms: number): Promise<void> => {
+    if (!isStopped) await firstValueFrom(race(timer(ms), stops$));
+    checkRunning();
   };
 
   return {
     port,
     unref: (): void => {
       isUnref = true;
-      http.unref();
+      http?.unref();
     },
     restart: async (options: RestartOptions = {}): Promise<void> => {
-      const { connections = 'close' } = validated(options, { connections: oneOf('close', 'drop') });
-      if (isStopped) throw new Error("The service was shut down, so it can't restart. Start another one.");
+      const { connections = 'close', downMs = 0 } = validated(options, restartRules);
+      checkRunning();
       await inTurn(async () => {
         await end(connections);
         state.tickets.clear();
+        if (downMs > 0) await staysDown(downMs);
         http = await startHttpServer({ ...settings, port }, handlers);
         if (isUnref) http.unref();
         state.isShuttingDown = false;
@@ -208,6 +232,7 @@ const startServiceServer = async (state: ServiceState) => {
     },
     stop: (): Promise<void> => {
       isStopped = true;
+      stops$.next();
       return inTurn(() => end('close'));
     },
   };

@@ -155,7 +155,11 @@ const back = statusOf(
   { type: 'tick', at: start + 10_500 },
 );
 
-const content = { service: 'local service, with an outage every 30 s', next: ['npx rx-trade-feed serve'] };
+const content = {
+  service: 'local service',
+  outage: () => 'next outage in 8 s',
+  next: ['npx rx-trade-feed serve', 'paste its two exports, then run npx rx-trade-feed listen | jq .'],
+};
 const drawn = (status: Status, columns = 80, rows = 24): string[] =>
   panel(status, { ...content, columns, rows }).map((line) => printed(line, columns - 1));
 
@@ -167,6 +171,21 @@ describe('the panel', () => {
         expect(Math.max(...lines.map(widthOf))).toBeLessThan(columns);
         expect(lines.length).toBeLessThanOrEqual(rows);
       }
+  });
+
+  it.each([40, 60, 80])('keeps the latest events, the state, the countdown and Ctrl-C in %d columns', (columns) => {
+    for (let rows = 1; rows < 24; rows += 1) {
+      const lines = drawn(back, columns, rows);
+      expect(lines).toHaveLength(rows);
+      const text = lines.join('\n');
+      const events = lines.filter((line) => /^ +10\.\d\d s /.test(line));
+      expect(text).toContain('live: market, connection 2');
+      if (rows > 1) expect(lines.at(-1)).toBe(' Ctrl-C ends it with a summary.');
+      if (rows > 2) expect(events.at(-1)).toMatch(/^ +10\.02 s +Frames may be missing/);
+      if (rows > 3) expect(lines[0]).toMatch(/^ rx-trade-feed .*next outage in 8 s$/);
+      expect(events).toHaveLength(Math.min(6, Math.max(rows - 2, 0) && (rows === 3 ? 1 : rows - 3)));
+    }
+    expect(drawn(back, columns, 24).slice(-4, -1).join('')).toContain('terminal 3  paste its');
   });
 
   it('is redrawn when the terminal is resized, with the same text in color', () => {

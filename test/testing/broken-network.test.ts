@@ -6,7 +6,9 @@ import { tradeFeedEvents$ } from '../../src/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { certificateFor } from '../support/certificate.js';
 import { until } from '../support/feed.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { portOf } from '../support/gate.js';
+import { waitFor } from '../support/wait-for.js';
 import {
   type BareTicket,
   closeOf,
@@ -276,6 +278,12 @@ describe('setHandshake', () => {
   });
 });
 
+const codeOfRefusal = (service: TradeFeedService): Promise<unknown> =>
+  postTicket(service, 'any-key').then(
+    () => undefined,
+    (error: unknown) => (error as NodeJS.ErrnoException).code,
+  );
+
 describe('restart', () => {
   it.each([
     ['close', { code: 1001, reason: 'server shutdown' }],
@@ -345,6 +353,32 @@ describe('restart', () => {
     await other.shutdown();
     await service.restart();
     await connectNew(service);
+  });
+
+  it('refuses connections for downMs, and comes back with the same keys', async () => {
+    using _timers = fakeTimers();
+    const { service, key } = await withKey(start());
+    const socket = await connectAs(service, key);
+    const isBack = jest.fn();
+    void service.restart({ downMs: 3_000 }).then(isBack);
+    expect(await socket.closed).toEqual({ code: 1001, reason: 'server shutdown' });
+    await waitFor(async () => (await codeOfRefusal(service)) === 'ECONNREFUSED');
+    let passedMs = 0;
+    await waitFor(() => {
+      if (isBack.mock.calls.length > 0) return true;
+      jest.advanceTimersByTime(100);
+      passedMs += 100;
+      return false;
+    });
+    expect(passedMs).toBeGreaterThanOrEqual(3_000);
+    await connectAs(service, key);
+  });
+
+  it('does not come back if the service is shut down in between', async () => {
+    const service = await start();
+    const restarted = service.restart({ downMs: 3_600_000 });
+    await Promise.all([service.shutdown(), expect(restarted).rejects.toThrow('The service was shut down')]);
+    await expect(postTicket(service, 'any-key')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('keeps nothing running after unref', async () => {

@@ -1,15 +1,15 @@
-import { interval, switchMap, timer } from 'rxjs';
+import { catchError, exhaustMap, ignoreElements, merge, NEVER, type Observable, of, timer } from 'rxjs';
 import { type Feed, tradeFeedEvents$, type TradeFeedOptions } from '../../index.js';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
 import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { usageError } from '../errors.js';
-import { endings$, finish, follow, showSteps } from '../follow.js';
+import { localError, usageError } from '../errors.js';
+import { type Ending, endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../view/status.js';
 import { withKeys } from '../view/terminal.js';
-import { duration, logLine } from '../view/text.js';
+import { duration, joined, logLine } from '../view/text.js';
 
 const options = {
   ...connection,
@@ -17,7 +17,7 @@ const options = {
   outageEvery: option(
     '--outage-every <TIME>',
     timeMs,
-    'how often the local service goes away, for up to 3 s, to show a reconnect; 0: never (default: 30)',
+    'how often the local service restarts, and is away for up to 3 s; first after at most 8 s; 0: never (default: 30)',
   ),
 };
 type Values = ValuesOf<typeof options>;
@@ -40,9 +40,10 @@ export const command = defineCommand({
     try {
       const events$ = tradeFeedEvents$(feed, service.options);
       const isDrawn = isTerminal(stdout, context);
-      if (!isDrawn) stdout.write(logLine(`streaming from ${service.service}`));
+      if (!isDrawn) stdout.write(logLine(`streaming from ${joined(', ', service.service, service.outage?.())}`));
       const view = panelView(context, service);
-      const steps$ = events$.pipe(follow(feed, values, endings$(isDrawn ? withKeys(context) : context)));
+      const ends$ = merge(endings$(isDrawn ? withKeys(context) : context), service.outages$);
+      const steps$ = events$.pipe(follow(feed, values, ends$));
       const { ending, status } = await showSteps(steps$, view);
       stdout.write(summaryLines(status));
       return finish(ending, values, status.life.hasOpened);
@@ -54,6 +55,8 @@ export const command = defineCommand({
 
 interface DemoService extends PanelContent {
   readonly options: TradeFeedOptions;
+  /** Restarts a local service again and again while it's subscribed to. Emits how the command ends if that fails. */
+  readonly outages$: Observable<Ending>;
   close(): Promise<void>;
 }
 
@@ -73,44 +76,55 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
   if (local)
     throw usageError(`${local} applies only to the local service. Leave it out, or set neither an address nor a key.`);
   const options = await connectionOptions(values, context);
-  return { options, service: baseUrl, next: [listenLine], close: () => Promise.resolve() };
+  return { options, service: baseUrl, next: [listenLine], outages$: NEVER, close: () => Promise.resolve() };
 };
 
 const missing = (present: string, absent: string): Error =>
   usageError(`There is ${present}, but no ${absent}. Set both to use that service, or neither to use a local one.`);
 
-const defaultOutageMs = 30_000;
-/** How long an outage of the local service lasts, in ms, unless outages are less than twice as far apart. */
-const longestOutageMs = 3_000;
+/** When the local service goes away, and for how long, in ms: at most half of the time until it does so again. */
+const [firstOutageMs, defaultOutageMs, longestOutageMs] = [8_000, 30_000, 3_000];
 
 const localService = async (feed: Feed, values: Values, listenLine: string): Promise<DemoService> => {
   const source = { market: marketBatches$, raw: pendingTransactions$ }[feed]({ rate: values.rate });
   const service = await startTradeFeedService({ sources: { [feed]: source } });
   const account = service.createAccount({ plan: 'developer' });
-  const everyMs = values.outageEvery ?? defaultOutageMs;
-  const lastsMs = Math.min(longestOutageMs, everyMs / 2);
-  // One attempt at once, then three more. The service comes back halfway through the last delay, so the last succeeds.
-  const waitMs = lastsMs / 3;
-  const outages = interval(everyMs).pipe(
-    switchMap(() => {
-      service.failCredentials(true);
-      account.expireAccess();
-      return timer(lastsMs - waitMs / 2);
-    }),
+  const outages = outagesEvery(values.outageEvery ?? defaultOutageMs);
+  const startedMs = performance.now();
+  const restarts$ = timer(outages.firstMs, outages.everyMs).pipe(
+    exhaustMap(() => service.restart({ downMs: outages.lastsMs })),
+    ignoreElements(),
+    catchError((cause: unknown) =>
+      of<Ending>({ kind: 'failed', error: localError(`Can't restart the local service at ${service.baseUrl}`, cause) }),
+    ),
   );
-  const running = everyMs > 0 ? outages.subscribe(() => service.failCredentials(false)) : undefined;
-  const steady = { initialDelayMs: waitMs, maxDelayMs: waitMs, jitter: 'none' } as const;
+  const hasOutages = outages.everyMs > 0;
   return {
-    options: {
-      baseUrl: service.baseUrl,
-      apiKey: account.createApiKey(),
-      backoff: { ...retryPolicy(values), ...(running && steady) },
-    },
-    service: `local service${running ? `, with an outage every ${duration(everyMs)}` : ''}`,
+    options: { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: retryPolicy(values) },
+    service: 'local service',
+    ...(hasOutages && { outage: () => outageWords(outages, performance.now() - startedMs) }),
+    outages$: hasOutages ? restarts$ : NEVER,
     next: ['npx rx-trade-feed serve', `paste its two exports, then run ${listenLine}`],
-    close: async () => {
-      running?.unsubscribe();
-      await service.shutdown();
-    },
+    close: () => service.shutdown(),
   };
+};
+
+type Outages = Readonly<Record<'firstMs' | 'everyMs' | 'lastsMs', number>>;
+
+export const outagesEvery = (everyMs: number): Outages => ({
+  firstMs: Math.min(firstOutageMs, everyMs),
+  everyMs,
+  lastsMs: Math.min(longestOutageMs, everyMs / 2),
+});
+
+/** Counts down to the next outage, or to its end. */
+export const outageWords = ({ firstMs, everyMs, lastsMs }: Outages, ms: number): string => {
+  const sinceMs = ms < firstMs ? ms - firstMs + everyMs : (ms - firstMs) % everyMs;
+  if (ms >= firstMs && sinceMs < lastsMs) return `outage, back in ${wholeSeconds(lastsMs - sinceMs)}`;
+  return `next outage in ${wholeSeconds(everyMs - sinceMs)}`;
+};
+
+const wholeSeconds = (ms: number): string => {
+  const seconds = Math.ceil(ms / 1_000);
+  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
 };

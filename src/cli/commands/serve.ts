@@ -70,7 +70,7 @@ export const command = defineCommand({
         tap((event) => stderr.write(logLine(serviceEventWords(event), event.at))),
       );
       const all$ = merge(welcome$, logged$).pipe(takeUntil(stopped$));
-      await lastValueFrom(all$, { defaultValue: undefined }).finally(service.shutdown);
+      await lastValueFrom(all$, { defaultValue: undefined }).finally(() => service.shutdown());
       return ExitCode.ok;
     } finally {
       await close();

@@ -4,7 +4,16 @@ import { disconnectedText, EventRecord } from '../../protocol/event-record.js';
 import { failureIn } from '../../protocol/feed-state.js';
 import { printable } from '../../protocol/printable.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { averageRate, currentRate, perTick, type ShownEvent, type Status, type Step, tickMs } from '../follow.js';
+import {
+  averageRate,
+  currentRate,
+  perTick,
+  recentEvents,
+  type ShownEvent,
+  type Status,
+  type Step,
+  tickMs,
+} from '../follow.js';
 import { whatHappened } from '../errors.js';
 import { lineView, progressEveryMs, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
 import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
@@ -87,6 +96,8 @@ export const statusView = (values: StatusOptions, context: CliContext, more?: ()
 
 export interface PanelContent {
   readonly service: string;
+  /** Returns when the next outage of the service begins, or when this one ends. Missing if it has none. */
+  readonly outage?: () => string;
   /** Command lines to try next, each in another terminal. */
   readonly next: readonly string[];
 }
@@ -105,7 +116,7 @@ export const panelView = (context: CliContext, content: PanelContent): View<Step
     firstLogMs: tickMs,
     log: (step, isDue) => [
       ...(step.event.type === 'frame' ? [firstFrame(step.event)] : []),
-      ...(isDue ? [printed(statusLine(step.status), maxPlainColumns)] : []),
+      ...(isDue ? [joined(' · ', printed(statusLine(step.status), maxPlainColumns), content.outage?.())] : []),
       ...eventTexts(step),
     ],
   });
@@ -121,13 +132,31 @@ const startOf = ({ data, isBinary }: Frame): string => {
 const labelWidth = 12;
 const labelled = (label: string, ...spans: Line): Line => [[` ${label.padEnd(labelWidth)}`, 'dim'], ...spans];
 
-/** Renders the panel of `demo` to fit the terminal, with the most important lines at the top. */
+/**
+ * The rows of the panel, from top to bottom. On a terminal with fewer, the rows with the highest numbers go: first the
+ * empty ones, and last the state, the line about Ctrl-C, the latest event and the next outage.
+ */
+const panelRows = {
+  title: 3,
+  state: 0,
+  reason: 10,
+  flow: 9,
+  frame: 12,
+  losses: 11,
+  next: 13,
+  end: 1,
+  empty: 14,
+} as const;
+/** The latest event goes last. */
+const eventRow = (fromLast: number): number => (fromLast === 0 ? 2 : 3 + fromLast);
+
+/** Renders the panel of `demo` to fit the terminal. */
 export const panel = (
   status: Status,
-  { service, next, columns, rows }: PanelContent & TerminalSize,
+  { service, outage, next, columns, rows }: PanelContent & TerminalSize,
 ): readonly Line[] => {
   const width = columns - 1;
-  const { mark, title, reason = '' } = phaseOf(status);
+  const { mark, title, reason } = phaseOf(status);
   const { lastFrame, life, recent, startedAt, now } = status;
   const rate = currentRate(status);
   const barCount = Math.max(0, Math.min(40, width - 50));
@@ -136,31 +165,42 @@ export const panel = (
     const current: Span = [`${rateText(rate[what])} a second`.padEnd(18), 'bold'];
     return spread(labelled(what, current, [line, 'cyan']), [[`${text(status[what])} in all`]], width);
   };
-  const lines: readonly Line[] = [
-    spread([[' rx-trade-feed', 'bold']], [[service, 'dim']], width),
-    [],
-    spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width),
-    [[`   ${reason}`, 'dim']],
-    flow('frames', count, amount),
-    flow('bytes', bytes),
-    labelled('last frame', [lastFrameWords(status)]),
-    labelled('', [lastFrame ? startOf(lastFrame) : '', 'dim']),
-    [],
-    labelled('gaps', [gapWords(status), life.totals.gaps > 0 ? 'yellow' : undefined]),
-    labelled('reconnects', [reconnectCauses(status)]),
-    [],
-    ...Array.from({ length: 6 }, (_, row) => recentEvent(startedAt, recent[row])),
-    [],
-    [[' Try next, in other terminals:', 'dim']],
-    ...next.map((line, index): Line => labelled(`terminal ${index + 2}`, [line, 'cyan'])),
-    [],
-    [[' Ctrl-C ends it with a summary.', 'dim']],
+  const { title: head, state, reason: why, flow: flows, frame, losses: lost, next: tries, end, empty } = panelRows;
+  const gap = (): Row => [empty, []];
+  const lines: readonly Row[] = [
+    [head, titleLine(service, outage?.(), width)],
+    gap(),
+    [state, spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width)],
+    reason === undefined ? gap() : [why, [[`   ${reason}`, 'dim']]],
+    [flows, flow('frames', count, amount)],
+    [flows, flow('bytes', bytes)],
+    [frame, labelled('last frame', [lastFrameWords(status)])],
+    [frame, labelled('', [lastFrame ? startOf(lastFrame) : '', 'dim'])],
+    gap(),
+    [lost, labelled('gaps', [gapWords(status), life.totals.gaps > 0 ? 'yellow' : undefined])],
+    [lost, labelled('reconnects', [reconnectCauses(status)])],
+    gap(),
+    ...recent.map((event, n): Row => [eventRow(recent.length - 1 - n), recentEvent(startedAt, event)]),
+    ...Array.from({ length: recentEvents - recent.length }, gap),
+    gap(),
+    [tries, [[' Try next, in other terminals:', 'dim']]],
+    ...next.map((line, index): Row => [tries, labelled(`terminal ${index + 2}`, [line, 'cyan'])]),
+    gap(),
+    [end, [[' Ctrl-C ends it with a summary.', 'dim']]],
   ];
-  return lines.slice(0, Math.max(1, rows));
+  const kept = new Set(lines.toSorted(([one], [other]) => one - other).slice(0, Math.max(1, rows)));
+  return lines.filter((row) => kept.has(row)).map(([, line]) => line);
 };
 
-const recentEvent = (startedAt: number, event: ShownEvent | undefined): Line => {
-  if (event === undefined) return [];
+type Row = readonly [rank: number, line: Line];
+
+const titleLine = (service: string, outage: string | undefined, width: number): Line => {
+  const name: Line = [[' rx-trade-feed', 'bold']];
+  const full = spread(name, [[joined(', ', service, outage), 'dim']], width);
+  return full === name && outage !== undefined ? spread(name, [[outage, 'dim']], width) : full;
+};
+
+const recentEvent = (startedAt: number, event: ShownEvent): Line => {
   const at = event.type === 'gap' ? event.to : event.at;
   const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);
   const isLoss = event.type === 'gap' || event.type === 'disconnected';

@@ -1,4 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { outagesEvery, outageWords } from '../../../src/cli/commands/demo.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
@@ -20,10 +23,10 @@ describe('demo', () => {
 
   it('writes events, the first frame and the status to a pipe as log lines', async () => {
     const { stdout, stderr, end } = command('demo raw --rate 500');
-    await stdout.until(/streaming from local service, with an outage every 30 s\n/);
+    await stdout.until(/streaming from local service, next outage in 8 s\n/);
     await stdout.until(/Ticket issued[^]*\(connection 1\)/);
     await stdout.until(/first frame, \d+ B: \{"hash":"0x/);
-    await stdout.until(/● live: raw, connection 1 · .* frames\/s/);
+    await stdout.until(/● live: raw, connection 1 · .* frames\/s.* · next outage in \d s\n/);
     expect(await end('SIGTERM')).toBe(0);
     expect(stdout.text).toMatch(/Followed raw for .*\n {2}frames {6}[1-9][^]*gaps {8}none\n {2}reconnects {2}none\n$/);
     expect(stdout.text.match(/first frame/g)).toHaveLength(1);
@@ -33,10 +36,10 @@ describe('demo', () => {
 
   it('makes the feed reconnect at intervals', async () => {
     const { stdout, end } = command('demo --outage-every 300ms');
-    await stdout.until(/with an outage every 300 ms/);
+    await stdout.until(/next outage in 1 s/);
     await stdout.until(/Frames may be missing/);
     expect(await end()).toBe(0);
-    expect(stdout.text).toMatch(/Disconnected, access-expired: This connection's access expired[^]*gaps {8}[1-9]\d*,/);
+    expect(stdout.text).toMatch(/Disconnected, server-shutdown: The service shut down[^]*gaps {8}[1-9]\d*,/);
   });
 
   it('has no outages with --outage-every 0', async () => {
@@ -45,19 +48,63 @@ describe('demo', () => {
     expect(await end()).toBe(0);
   });
 
-  it('makes each outage last 3 s, so that you can watch it', async () => {
+  it('restarts the service after 8 s, refuses connections for 3 s, and waits as the library does', async () => {
     using _timers = fakeTimers();
     const { stdout, end } = command('demo');
     await stdout.until(/\(connection 1\)/);
-    jest.advanceTimersByTime(30_000);
-    for (const attempt of [2, 3, 4]) {
-      await stdout.until(new RegExp(`Reconnect ${attempt} in 1000 ms`));
-      jest.advanceTimersByTime(1_000);
+    await jest.advanceTimersByTimeAsync(7_999);
+    expect(stdout.text).not.toContain('Disconnected');
+    await jest.advanceTimersByTimeAsync(1);
+    await stdout.until(/Disconnected, server-shutdown: The service shut down/);
+    const delays: number[] = [];
+    for (let next = 1; !stdout.text.includes('(connection 2)'); next = delays.length + 1) {
+      const [, delayMs] = await stdout.until(new RegExp(`Reconnect ${next} in (\\d+) ms|\\(connection 2\\)`));
+      if (delayMs === undefined) break;
+      delays.push(Number(delayMs));
+      await jest.advanceTimersByTimeAsync(Number(delayMs));
     }
+    // The library's own backoff: random delays, whose limit doubles. At least four of them take 3 s.
+    for (const [n, delayMs] of delays.entries()) expect(delayMs).toBeLessThanOrEqual(500 * 2 ** n);
+    expect(new Set(delays).size).toBeGreaterThan(1);
+    expect(stdout.text).toMatch(/Disconnected, ticket-endpoint-unreachable: [^\n]*ECONNREFUSED/);
     await stdout.until(/\(connection 2\)/);
-    jest.advanceTimersByTime(501);
-    await stdout.until(/Frames may be missing: 3\d{3} ms/);
+    await jest.advanceTimersByTimeAsync(501);
+    const [, gapMs] = await stdout.until(/Frames may be missing: (\d+) ms/);
+    expect(Number(gapMs)).toBeGreaterThanOrEqual(3_000);
     expect(await end()).toBe(0);
+  });
+
+  it('ends with the reason if the service cannot come back', async () => {
+    using _timers = fakeTimers();
+    const { stdout, stderr, exit } = command('demo');
+    await stdout.until(/\(connection 1\)/);
+    await jest.advanceTimersByTimeAsync(8_000);
+    await stdout.until(/Reconnect 1 in/);
+    await jest.advanceTimersByTimeAsync(500);
+    const [, port] = await stdout.until(/ECONNREFUSED 127\.0\.0\.1:(\d+)/);
+    const other = createServer((socket) => socket.destroy()).listen(Number(port), '127.0.0.1');
+    await once(other, 'listening');
+    await jest.advanceTimersByTimeAsync(2_500);
+    expect(await exit).toBe(8);
+    expect(stderr.text).toBe(
+      `rx-trade-feed: Can't restart the local service at http://127.0.0.1:${port}: the port is in use.\n`,
+    );
+    other.close();
+  });
+
+  it.each([
+    [0, 30_000, 'next outage in 8 s'],
+    [7_001, 30_000, 'next outage in 1 s'],
+    [8_000, 30_000, 'outage, back in 3 s'],
+    [10_999, 30_000, 'outage, back in 1 s'],
+    [11_000, 30_000, 'next outage in 27 s'],
+    [38_000, 30_000, 'outage, back in 3 s'],
+    [0, 5_000, 'next outage in 5 s'],
+    [5_000, 5_000, 'outage, back in 3 s'],
+    [9_000, 3_600_000, 'outage, back in 2 s'],
+    [11_000, 3_600_000, 'next outage in 59 min 57 s'],
+  ])('counts down: after %d ms with an outage every %d ms it says %s', (ms, everyMs, words) => {
+    expect(outageWords(outagesEvery(everyMs), ms)).toBe(words);
   });
 
   it('streams from the service that the environment names', async () => {
