@@ -1,6 +1,6 @@
 // What wakes a reader at the end of a log: a call in the same process, and otherwise a change in the folder, or 100 ms.
 import { type FSWatcher, watch } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 
 const listeners = new Map<string, Set<() => void>>();
 
@@ -19,7 +19,9 @@ export class Bell {
   readonly #folder: string;
   #rang = false;
   #wake: (() => void) | undefined;
+  /** It watches the folder, or as long as that doesn't exist, the one in which it will be. */
   #watcher: FSWatcher | undefined;
+  #watched: string | undefined;
   readonly #after: (ms: number, call: () => void) => () => void;
   readonly #isWatched: boolean;
 
@@ -39,7 +41,7 @@ export class Bell {
   /** Forgets the rings until now. Call it before the read that finds nothing. */
   listen(): void {
     this.#rang = false;
-    if (this.#isWatched) this.#watcher ??= this.#watch();
+    if (this.#isWatched && this.#watched !== this.#folder) this.#watch();
   }
 
   /** Resolves with the next ring since `listen`, and after 100 ms at the latest. */
@@ -59,18 +61,43 @@ export class Bell {
     const all = listeners.get(this.#folder);
     all?.delete(this.#ring);
     if (all?.size === 0) listeners.delete(this.#folder);
-    this.#watcher?.close();
+    this.#unwatch();
     this.#wake?.();
   }
 
-  #watch(): FSWatcher | undefined {
-    try {
-      // Where watching fails, on network disks and before the folder exists, the poll remains.
-      return watch(this.#folder, { persistent: false }, this.#ring).on('error', () => undefined);
-    } catch {
-      // The next `listen` tries again; until then a reader is at most 100 ms late.
-      return undefined;
-    }
+  /** Watches the folder, or the nearest one above it that exists. */
+  #watch(): void {
+    const above = this.#watched;
+    let name: string | undefined;
+    for (let path = this.#folder; path !== above; [path, name] = [dirname(path), basename(path)])
+      try {
+        const watcher = watch(path, { persistent: false }, (event, changed) =>
+          this.#changed(event, changed, path, name),
+        );
+        this.#unwatch();
+        // Where watching fails later, the poll remains.
+        this.#watcher = watcher.on('error', () => this.#unwatch());
+        this.#watched = path;
+        // It may have been created meanwhile.
+        if (path !== this.#folder) this.#watch();
+        return;
+      } catch {
+        // Network disks can't be watched, and the root is the last one: until then a reader is at most 100 ms late.
+        if (path === dirname(path)) return;
+      }
+  }
+
+  /** @param name - what to wait for in a folder above; a busy one would ring all the time */
+  #changed(event: string, changed: string | null, path: string, name: string | undefined): void {
+    // It was removed or renamed itself. The path may lead to another one soon.
+    if (event === 'rename' && changed === basename(path)) this.#unwatch();
+    else if (name !== undefined && changed !== null && changed !== name) return;
+    this.#ring();
+  }
+
+  #unwatch(): void {
+    this.#watcher?.close();
+    this.#watcher = this.#watched = undefined;
   }
 }
 

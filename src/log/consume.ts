@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { noop, Observable } from 'rxjs';
 import {
   aBoolean,
@@ -10,6 +12,7 @@ import {
   positiveCount,
   validated,
 } from '../protocol/validate.js';
+import { isTime } from '../protocol/type-guards.js';
 import type { LogPosition } from './lines.js';
 import { closes, onceClosed } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
@@ -211,15 +214,10 @@ const openCursor = (
   let file: InPlace | undefined;
   try {
     disk.mkdirSync(join(folder, 'cursors'), { recursive: true });
-    const { fd, write } = (file = openInPlace(disk, path));
+    createCursor(path, disk);
+    const { fd, write } = (file = openInPlace(disk, path, constants.O_RDWR));
     if (isLocked && !lockFile(fd, path))
       throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
-    if (disk.fstatSync(fd).size === 0) {
-      // From here on, a power failure can leave an older cursor, which repeats work, but never an unreadable one.
-      write(null);
-      disk.fdatasyncSync(fd);
-      syncFolder(join(folder, 'cursors'), disk);
-    }
     const check = (): void => {
       if (isInPlace(disk, fd, path)) return;
       const problem = `The cursor ${path} was removed or replaced, so another process may run the consumer ${name}.`;
@@ -240,15 +238,50 @@ const openCursor = (
   }
 };
 
+/** What a consumer without a commit has in its cursor. An empty one would look like one that was cut off. */
+const noCommit = { isNew: true };
+
+/** Creates a cursor, unless there is one. It has its content from the start, whatever a crash or a power failure does. */
+const createCursor = (path: string, disk: Disk): void => {
+  if (disk.statSync(path, { throwIfNoEntry: false }) !== undefined) return;
+  const temporary = `${path}.${randomUUID()}`;
+  const { fd, write } = openInPlace(disk, temporary);
+  try {
+    write(noCommit);
+    disk.fdatasyncSync(fd);
+    disk.linkSync(temporary, path);
+  } catch (error) {
+    // Another process was faster. Otherwise this file system has no links, or the disk is full.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') disk.renameSync(temporary, path);
+  } finally {
+    disk.closeSync(fd);
+    disk.rmSync(temporary, { force: true });
+  }
+  syncFolder(dirname(path), disk);
+};
+
 /** Reads the cursor of a consumer, even while it runs. `undefined` if it has never committed. */
 export const committedIn = (folder: string, name: string, disk: Disk): LogPosition | undefined => {
   const path = cursorPath(folder, name);
-  // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
-  const position = readInPlace<LogPosition | null>(disk, path, () => {
-    const problem = `The cursor ${path} can't be read. Correct it, or remove it to begin again.`;
-    throw new LogError('log-corrupt', problem, { path });
+  return readInPlace(disk, path, (json) => {
+    if (isPosition(json)) return json;
+    if (Object(json).isNew === true) return undefined;
+    // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
+    const problem = `The cursor ${path} is damaged.`;
+    const advice = 'Correct its `offset`, or remove the file to begin again.';
+    throw new LogError('log-corrupt', problem, { path, advice });
   });
-  return position ?? undefined;
+};
+
+/** An operator may write one by hand, with an offset only. */
+const isPosition = (json: unknown): json is LogPosition => {
+  const { offset, frames = 0, holes = 0, at = 0 } = Object(json) as LogPosition;
+  return (
+    offset !== undefined &&
+    fromRule.is(json) &&
+    [frames, holes].every((count) => Number.isFinite(count) && count >= 0) &&
+    isTime(at)
+  );
 };
 
 const refuseLoss = (records: readonly LogRecord[], path: string): void => {

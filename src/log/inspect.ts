@@ -1,12 +1,13 @@
 // What `rx-trade-feed log status` and `log verify` show.
 import * as fs from 'node:fs';
-import { createGunzip } from 'node:zlib';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { committedIn } from './consume.js';
-import { isOther, Lines, type LogPosition, readHeader, readRecord, stamped } from './lines.js';
+import { type Header, isOther, Lines, type LogPosition, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { goneMs } from './records.js';
-import { filesOf, headOf, isFile, listSegments, readTip, scanFile, type Segment } from './segments.js';
+import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {
@@ -21,6 +22,8 @@ export interface SegmentStatus {
   /** The time of its first and of its last record, in epoch ms; `undefined` without a record. */
   readonly from: number | undefined;
   readonly to: number | undefined;
+  /** Why it can't be read; absent if nothing is wrong with its beginning. `verifyLog` looks at all of it. */
+  readonly problem?: string | undefined;
 }
 
 /** A consumer of a log, and how far it is behind. */
@@ -31,6 +34,8 @@ export interface ConsumerStatus {
   /** How many records are after its cursor, and how far it is behind in the feed's time, in ms. */
   readonly behind: number;
   readonly behindMs: number;
+  /** Why its cursor can't be read, so that it can't go on; absent otherwise. */
+  readonly problem?: string | undefined;
 }
 
 /** The last writer of a log. */
@@ -126,20 +131,27 @@ export const inspectLog = async (path: string): Promise<LogStatus> => {
 /** The header of a segment tells the end of the one before it. */
 const statusOf = (folder: string): readonly SegmentStatus[] => {
   try {
-    const segments = listSegments(fs, folder).map((segment) => ({ ...segment, ...headOf(fs, segment) }));
-    if (segments.length === 0) fs.readdirSync(folder);
-    return segments.map(({ path, isCompressed, offset, header, at: from }, n) => {
+    const segments = listed(folder).flatMap((segment) => headOf(fs, segment) ?? []);
+    return segments.map(({ path, isCompressed, bytes, offset, header, at: from }, n) => {
       const next = segments[n + 1]?.header;
       const segment = { path, isCompressed, offset };
       const place = next ?? (n === segments.length - 1 ? scanFile(fs, segment)?.place : undefined);
       const frames = header === undefined || place === undefined ? 0 : place.frames - header.frames;
-      const end = next?.after ?? place?.offset ?? offset;
-      const bytes = fs.statSync(path).size;
-      return { path, isCompressed, bytes, offset, end, frames, from, to: from === undefined ? undefined : place?.at };
+      const end = next?.after ?? place?.offset ?? segments[n + 1]?.offset ?? offset;
+      const to = from === undefined ? undefined : place?.at;
+      const problem = header === undefined && bytes > 0 && { problem: 'its first line is damaged' };
+      return { path, isCompressed, bytes, offset, end, frames, from, to, ...problem };
     });
   } catch (cause) {
     throw toLogError('read', folder, cause);
   }
+};
+
+const listed = (folder: string): readonly Segment[] => {
+  const segments = listSegments(fs, folder);
+  // Fails if there is no such folder.
+  if (segments.length === 0) fs.readdirSync(folder);
+  return segments;
 };
 
 const consumersOf = (path: string, end: number, to: number | undefined): readonly ConsumerStatus[] => {
@@ -149,10 +161,18 @@ const consumersOf = (path: string, end: number, to: number | undefined): readonl
     .sort()
     .map((file) => {
       const name = file.slice(0, -'.json'.length);
-      const position = committedIn(path, name, fs);
+      const { position, ...problem } = cursorIn(path, name);
       const [behind, behindMs] = [end - (position?.offset ?? 0), (to ?? 0) - (position?.at ?? to ?? 0)];
-      return { name, position, behind: Math.max(0, behind), behindMs: Math.max(0, behindMs) };
+      return { name, position, behind: Math.max(0, behind), behindMs: Math.max(0, behindMs), ...problem };
     });
+};
+
+const cursorIn = (path: string, name: string): Pick<ConsumerStatus, 'position' | 'problem'> => {
+  try {
+    return { position: committedIn(path, name, fs) };
+  } catch (cause) {
+    return { position: undefined, problem: toLogError('read', path, cause).message };
+  }
 };
 
 /**
@@ -167,57 +187,128 @@ export const verifyLog = async (
 ): Promise<LogCheck> => {
   try {
     const isPlain = isFile(path);
-    const files = isPlain ? filesOf(path) : listSegments(fs, path);
-    if (files.length === 0) fs.readdirSync(path);
-    const totalBytes = files.reduce((sum, file) => sum + fs.statSync(file.path).size, 0);
+    const tip = isPlain ? undefined : readTip(fs, path);
+    const files = isPlain ? filesOf(path) : listed(path);
+    const sizeOf = (file: Segment) => fs.statSync(file.path, { throwIfNoEntry: false })?.size ?? 0;
+    const totalBytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
     const check = { bytes: 0, totalBytes, records: 0, frames: 0, tornBytes: 0 };
     const [segments, damaged]: [SegmentStatus[], DamagedLine[]] = [[], []];
+    let before: Checked | undefined;
     for (const file of files) {
-      const first = isPlain ? (segments.at(-1)?.end ?? 0) : file.offset;
-      const { status, records, tornBytes } = await checked({ ...file, offset: first }, isPlain, damaged);
-      segments.push(status);
-      check.bytes += status.bytes;
-      check.records += records;
-      check.frames += status.frames;
-      check.tornBytes = tornBytes;
+      const found = await checked(isPlain ? { ...file, offset: before?.status.end ?? 0 } : file, isPlain);
+      // Retention was faster.
+      if (found === undefined) continue;
+      // After a power failure, the header itself says where the records before it end.
+      const next = found.header?.after === undefined ? found.status.offset : 0;
+      if (before !== undefined && !isPlain) damaged.push(...missingAfter(before, next));
+      damaged.push(...found.damaged);
+      before = found;
+      segments.push(found.status);
+      check.bytes += found.status.bytes;
+      check.records += found.records;
+      check.frames += found.status.frames;
+      check.tornBytes = found.torn;
       onProgress({ ...check });
     }
+    if (before !== undefined && tip !== undefined) damaged.push(...missingAfter(before, tip.offset));
     return { ...check, segments, damaged };
   } catch (cause) {
     throw toLogError('read', path, cause);
   }
 };
 
-/** @param isPlain - whether its lines have no offsets, and the first one is no header */
-const checked = async ({ path, isCompressed, offset }: Segment, isPlain: boolean, damaged: DamagedLine[]) => {
-  let [end, frames, records, line] = [offset, 0, 0, 0];
-  let [from, to]: (number | undefined)[] = [];
-  const problemOf = (text: string | undefined): string | undefined => {
-    if (line === 1 && !isPlain)
-      return readHeader(text)?.offset === offset ? undefined : 'it is not the header of this segment';
-    const record = readRecord(text, isPlain ? end : undefined);
-    const expected = end;
-    end += 1;
-    if (record === undefined) return isPlain && isOther(text) ? undefined : 'it is not a record';
-    records += 1;
-    frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
-    to = stamped(record);
-    from ??= to;
-    return record.offset === expected ? undefined : `its offset is ${record.offset}, not ${expected}`;
+/** `undefined` if the segment is gone. @param isPlain - whether its lines have no offsets, and the first is no header */
+const checked = async (segment: Segment, isPlain: boolean) => {
+  const found = openSegment(fs, segment);
+  if (found === undefined) return undefined;
+  const { fd, path, isCompressed, offset } = found;
+  const { size } = fs.fstatSync(fd);
+  const lines = new CheckedLines(offset, isPlain);
+  const damaged: DamagedLine[] = [];
+  const report = (problem: string | undefined, lineAt: number): void => {
+    if (problem !== undefined) damaged.push({ path, line: lines.count, lineAt, problem });
   };
-  const file = fs.createReadStream(path);
+  const file = fs.createReadStream('', { fd });
   let rest: Buffer = Buffer.alloc(0);
   let restAt = 0;
-  for await (const bytes of isCompressed ? file.pipe(createGunzip()) : file) {
-    const lines = new Lines(Buffer.concat([rest, bytes as Buffer]));
-    for (let lineAt = 0; lines.next(); lineAt = lines.position) {
-      line += 1;
-      const problem = problemOf(lines.line);
-      if (problem !== undefined) damaged.push({ path, line, lineAt: restAt + lineAt, problem });
+  try {
+    // The loop reports an error, and ends both streams.
+    for await (const bytes of isCompressed ? pipeline(file, createGunzip(), () => undefined) : file) {
+      const complete = new Lines(Buffer.concat([rest, bytes as Buffer]), !isPlain);
+      for (let lineAt = 0; complete.next(); lineAt = complete.position)
+        report(lines.problemOf(complete.line), restAt + lineAt);
+      restAt += complete.end;
+      rest = complete.rest;
     }
-    restAt += lines.end;
-    rest = lines.rest;
+  } catch (error) {
+    if (!isCompressed) throw error;
+    report(lines.unreadable(error as Error), restAt);
   }
-  const status: SegmentStatus = { path, isCompressed, bytes: fs.statSync(path).size, offset, end, frames, from, to };
-  return { status, records, tornBytes: rest.length };
+  const { end, frames, from, to, records, header, isUnsure } = lines;
+  const status: SegmentStatus = { path, isCompressed, bytes: size, offset, end, frames, from, to };
+  return { status, damaged, records, header, isUnsure, line: lines.count + 1, lineAt: restAt, torn: rest.length };
+};
+
+/** What the lines of a segment tell, one after the other. */
+class CheckedLines {
+  readonly #offset: number;
+  readonly #isPlain: boolean;
+  count = 0;
+  header: Header | undefined;
+  end: number;
+  records = 0;
+  frames = 0;
+  from: number | undefined;
+  to: number | undefined;
+  /** Whether the line before is damaged: it may have been several. */
+  isUnsure = false;
+
+  constructor(offset: number, isPlain: boolean) {
+    this.#offset = this.end = offset;
+    this.#isPlain = isPlain;
+  }
+
+  problemOf(text: string | undefined): string | undefined {
+    this.count += 1;
+    if (this.count === 1 && !this.#isPlain) {
+      this.header = readHeader(text);
+      return this.header?.offset === this.#offset ? undefined : 'it is not the header of this segment';
+    }
+    const [expected, wasUnsure] = [this.end, this.isUnsure];
+    const record = readRecord(text, this.#isPlain ? expected : undefined);
+    this.end = Math.max(expected, record?.offset ?? expected) + 1;
+    this.isUnsure = record === undefined && !(this.#isPlain && isOther(text));
+    if (record === undefined) {
+      if (!this.isUnsure) return undefined;
+      return text === undefined ? 'its checksum is wrong' : 'it is not a record';
+    }
+    this.records += 1;
+    this.frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
+    this.to = stamped(record);
+    this.from ??= this.to;
+    const isNext = record.offset === expected || (wasUnsure && record.offset > expected);
+    return isNext ? undefined : `its offset is ${record.offset}, not ${expected}`;
+  }
+
+  unreadable({ message }: Error): string {
+    this.count += 1;
+    this.isUnsure = true;
+    return `it can't be decompressed: ${message}`;
+  }
+}
+
+type Checked = NonNullable<Awaited<ReturnType<typeof checked>>>;
+
+/** What is missing after the last line of a segment, of which the next offset tells. */
+const missingAfter = ({ status, line, lineAt, isUnsure }: Checked, next: number): readonly DamagedLine[] => {
+  const { path, end } = status;
+  if (next <= end || isUnsure) return [];
+  return [
+    {
+      path,
+      line,
+      lineAt,
+      problem: `${next - end === 1 ? `record ${end} is` : `records ${end} to ${next - 1} are`} missing`,
+    },
+  ];
 };

@@ -3,10 +3,10 @@ import { failurePage } from '../protocol/failures/meanings.js';
 
 /**
  * The code of a {@link LogError}: another writer has the log, another process runs this consumer, a later writer has
- * taken over, a file is damaged or can't be read, the disk can't be written, or what a consumer needs next is gone.
+ * taken over, there is no log, a file is damaged or can't be read, the disk can't be written, or what a consumer needs next is gone.
  */
 export type LogErrorCode =
-  'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
+  'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-missing' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
 
 /**
  * Reports a log that can't be written or read. The message names the file, the problem and what to do.
@@ -70,14 +70,11 @@ const systemErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reported an error',
 };
 
-const missingAdvice = 'Check the path. If nothing has written this log yet, write it first.';
-
 /** Converts an error of the file system; returns a LogError unchanged. */
 export const toLogError = (action: 'write' | 'read', path: string, cause: unknown): LogError => {
   if (cause instanceof LogError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
   const problem = `Can't ${action} the log ${path}: ${systemErrors[code] ?? message}.`;
   if (action === 'write') return new LogError('log-write-failed', problem, { path, cause });
-  const advice = code === 'ENOENT' ? missingAdvice : undefined;
-  return new LogError('log-corrupt', problem, { path, cause, advice });
+  return new LogError(code === 'ENOENT' ? 'log-missing' : 'log-corrupt', problem, { path, cause });
 };

@@ -7,7 +7,19 @@ import type { Bell } from './bell.js';
 import { Lines } from './lines.js';
 import { RecordReader } from './record-reader.js';
 import { damageAt, notALog, type ReaderSettings } from './records.js';
-import { type Disk, filesOf, headOf, listSegments, readTip, type Segment, segmentPath, type Tip } from './segments.js';
+import { LogError } from './log-error.js';
+import {
+  type Disk,
+  filesOf,
+  headOf,
+  listSegments,
+  openSegment,
+  readAll,
+  readTip,
+  type Segment,
+  segmentPath,
+  type Tip,
+} from './segments.js';
 
 /** What a reader uses of its machine. A simulation has another one. */
 export interface ReaderMachine {
@@ -21,6 +33,8 @@ export interface ReaderMachine {
 }
 
 const listMs = 100;
+/** So many listed segments in a row can be gone. More of them can't: a name leads nowhere. */
+const maxMisses = 100;
 const noBytes = Buffer.alloc(0);
 const lineStarts = [...Buffer.from('{\r\n')];
 
@@ -33,6 +47,8 @@ interface Current extends Segment {
   position: number;
   hasHeader: boolean;
   hasRecords: boolean;
+  /** Whether bytes without an end are after the last line. */
+  isTorn: boolean;
 }
 
 export class LogReader extends RecordReader {
@@ -40,17 +56,19 @@ export class LogReader extends RecordReader {
   readonly #isFile: boolean;
   readonly #machine: ReaderMachine;
   #current: Current | undefined;
-  #buffer: Buffer;
+  #buffer: Buffer = noBytes;
   /** The lines in the buffer that are not read yet. */
   #lines: Lines | undefined;
   #listedAt = -Infinity;
+  #misses = 0;
+  /** The offset of the last tip that was ahead of the lines. */
+  #ahead: number | undefined;
   #isReading = false;
 
   constructor(path: string, settings: ReaderSettings, machine: ReaderMachine, isFile = false) {
     super(path, settings, machine.now);
     this.#isFile = isFile;
     this.#machine = machine;
-    this.#buffer = Buffer.allocUnsafe(machine.bufferBytes);
   }
 
   override close(): void {
@@ -66,7 +84,8 @@ export class LogReader extends RecordReader {
 
   protected async read(): Promise<boolean> {
     this.#machine.bell.listen();
-    return (await this.#readBytes()) || (!this.isClosed && this.#advance());
+    if (await this.#readBytes()) return true;
+    return !this.isClosed && ((await this.#advance()) || this.#isCut());
   }
 
   protected woken(): Promise<void> {
@@ -77,31 +96,49 @@ export class LogReader extends RecordReader {
     return this.#isFile ? undefined : readTip(this.#machine.disk, this.path);
   }
 
+  /** A writer writes its tip after the lines. If another look finds none up to there, somebody has cut them off. */
+  #isCut(): boolean {
+    const [tip, place, current] = [this.tip(), this.position, this.#current];
+    if (this.isClosed || !tip || !place || !current || tip.offset <= place.offset) return false;
+    if (this.#ahead === tip.offset) return this.records.cut(tip, current);
+    this.#ahead = tip.offset;
+    this.#listedAt = -Infinity;
+    return true;
+  }
+
   #closeFile(): void {
     const fd = this.#current?.fd;
     this.#current = undefined;
     if (fd !== undefined) this.#machine.disk.closeSync(fd);
   }
 
-  /** Reads bytes after the last line; `false` at the end of the segment. */
-  async #readBytes(): Promise<boolean> {
+  /**
+   * Reads bytes after the last line; `false` at the end of the segment.
+   *
+   * @param size - of the buffer, which grows for one line only: many readers would keep what the largest one needed
+   */
+  async #readBytes(size = this.#machine.bufferBytes): Promise<boolean> {
     const current = this.#current;
     if (current === undefined) return false;
+    if (this.#buffer.length !== size) this.#buffer = Buffer.allocUnsafe(size);
     this.#isReading = true;
     // Bytes after the last newline are read again: another writer may have cut them off.
     const bytes = await this.#bytesAt(current).finally(() => {
       this.#isReading = false;
       if (this.isClosed) this.#closeFile();
     });
+    current.isTorn = bytes.length > 0;
     if (this.isClosed || bytes.length === 0) return false;
     // Otherwise a large file of another format would be read to its end.
     if (this.#isFile && current.position === 0 && !lineStarts.includes(bytes[0] as number)) throw notALog(current.path);
-    this.#lines = new Lines(bytes);
-    if (this.#lines.end > 0) return true;
-    if (bytes.length < this.#buffer.length) return false;
+    const lines = new Lines(bytes, !this.#isFile);
+    if (lines.end > 0) {
+      this.#lines = lines;
+      return true;
+    }
+    if (bytes.length < size) return false;
     if (bytes.length >= constants.MAX_STRING_LENGTH) throw damageAt(current);
-    this.#buffer = Buffer.allocUnsafe(bytes.length * 2);
-    return this.#readBytes();
+    return this.#readBytes(bytes.length * 2);
   }
 
   async #bytesAt({ fd, bytes, position }: Current): Promise<Buffer> {
@@ -143,8 +180,8 @@ export class LogReader extends RecordReader {
   #listed(current: Current | undefined): Segment | undefined {
     const { now, disk } = this.#machine;
     const { follow } = this.settings;
-    // Listing is slow in a large folder. A ring at most 100 ms later finds the segment.
-    if (follow && Math.abs(now() - this.#listedAt) < listMs) return undefined;
+    // Listing is slow in a large folder. A ring at most 100 ms later finds the segment. An empty one isn't large.
+    if (follow && current !== undefined && Math.abs(now() - this.#listedAt) < listMs) return undefined;
     this.#listedAt = now();
     const segments = this.#isFile ? filesOf(this.path) : listSegments(disk, this.path);
     // Fails if there is no such folder. A reader that follows may start before the first writer.
@@ -157,9 +194,13 @@ export class LogReader extends RecordReader {
     if (from === 'earliest' || this.#isFile) return segments[0];
     if (from === 'latest') return segments.at(-1);
     const { disk } = this.#machine;
-    const isTooLate = (segment: Segment): boolean =>
-      'offset' in from ? segment.offset > from.offset : (headOf(disk, segment).header?.at ?? -Infinity) >= from.time;
-    return segments.toReversed().find((segment) => !isTooLate(segment)) ?? segments[0];
+    // A damaged one, or one that is gone by now, may begin at any time: reading begins before it.
+    const isBefore = (segment: Segment): boolean => {
+      if ('offset' in from) return segment.offset <= from.offset;
+      const header = headOf(disk, segment)?.header;
+      return header !== undefined && (header.at ?? -Infinity) < from.time;
+    };
+    return segments.toReversed().find(isBefore) ?? segments[0];
   }
 
   #after(current: Current, segments: readonly Segment[]): Segment | undefined {
@@ -174,30 +215,40 @@ export class LogReader extends RecordReader {
     return !this.#isFile && fd !== undefined && this.#machine.disk.fstatSync(fd).nlink === 0;
   }
 
-  async #enter(segment: Segment): Promise<void> {
+  async #enter(listed: Segment): Promise<void> {
     const { disk, gunzip } = this.#machine;
     this.#listedAt = -Infinity;
-    let fd: number | undefined;
-    let bytes: Buffer = Buffer.alloc(0);
-    try {
-      if (segment.isCompressed) bytes = disk.readFileSync(segment.path);
-      else fd = disk.openSync(segment.path, 'r');
-    } catch (error) {
-      // Retention or compression was faster: the next listing finds another name.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      return;
-    }
+    const segment = openSegment(disk, listed);
+    if (segment === undefined) return this.#missed(listed);
+    this.#misses = 0;
+    if (this.#current?.isTorn === true) this.records.torn(this.#current);
     this.#closeFile();
-    if (segment.isCompressed) {
+    const { path, isCompressed } = segment;
+    let [fd, bytes]: [number | undefined, Buffer] = [segment.fd, noBytes];
+    if (isCompressed) {
+      fd = undefined;
+      try {
+        bytes = readAll(disk, segment.fd);
+      } finally {
+        disk.closeSync(segment.fd);
+      }
       bytes = await gunzip(bytes).catch(() => {
-        this.records.damaged({ path: segment.path, position: 0 });
-        return Buffer.alloc(0);
+        this.records.header(undefined, segment.offset, { path, position: 0 });
+        return noBytes;
       });
       if (this.isClosed) return;
     }
-    this.#current = { ...segment, fd, bytes, position: 0, hasHeader: this.#isFile, hasRecords: segment.isCompressed };
+    const state = { position: 0, hasHeader: this.#isFile, hasRecords: isCompressed, isTorn: false };
+    this.#current = { ...segment, ...state, fd, bytes };
     this.#lines = undefined;
     if (this.#isFile) this.records.beginFile();
+  }
+
+  /** Retention was faster: the next listing has other names. */
+  #missed({ path }: Segment): void {
+    this.#misses += 1;
+    if (this.#misses > maxMisses)
+      throw new LogError('log-corrupt', `${path} can't be opened: it leads nowhere.`, { path });
   }
 
   protected take(max: number): void {
@@ -211,5 +262,6 @@ export class LogReader extends RecordReader {
       current.hasHeader = true;
       current.position += lines.position - from;
     }
+    if (lines.position === lines.end) this.#lines = undefined;
   }
 }

@@ -90,8 +90,8 @@ export class Records {
   /** The last watermark; `undefined` until the end of the log was reached once. */
   #watermark: number | undefined;
   #isGone = false;
-  /** Whether lines after the place are damaged. The offset of the next record says how many are gone. */
-  #hasDamage = false;
+  /** The first damaged line after the place. The offset of the next record says how many are gone. */
+  #damagedAt: LineAt | undefined;
   /** The frames that this reader has, and that the next gap counts: they are no longer in the log. NaN: unknown. */
   #surplus = 0;
 
@@ -140,35 +140,45 @@ export class Records {
     const header = readHeader(line);
     if (header === undefined) {
       this.damaged(where);
-      this.#place = { ...startOf('', first), ...this.#place, frames: NaN };
+      const begins = this.#requested() ?? { ...startOf('', first), frames: first === 0 ? 0 : NaN };
+      this.#place ??= begins;
+      // In front of its first record nothing is unknown yet.
+      if (this.#place.offset < first) this.#place = { ...this.#place, frames: NaN };
       return;
     }
-    const { from } = this.#settings;
     const { offset, log } = header;
     const place = placeOf(header);
     const isFirst = this.#place === undefined;
-    const requested = isFirst && typeof from === 'object' && 'offset' in from ? from : undefined;
-    const before = this.#place ?? (requested && { ...startOf(''), frames: NaN, ...requested });
+    const before = this.#place ?? this.#requested();
     const isSameLog = (before?.log || log) === log;
     const next = before?.offset ?? offset;
     const isAhead = isSameLog && offset >= next && next > (header.after ?? Infinity);
     this.#surplus = 0;
-    if (isAhead && before !== undefined) this.#surplus = before.holes === place.holes ? before.frames - place.frames : NaN;
+    if (isAhead && before !== undefined)
+      this.#surplus = before.holes === place.holes ? before.frames - place.frames : NaN;
     if (isFirst || offset > next || !isSameLog) this.#state = stateOf(header.state);
     if (isFirst || offset >= next || !isSameLog) this.#place = place;
     else this.#place = { ...(before as Place), log };
     if (!isSameLog || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLog);
-    this.#hasDamage = false;
+    this.#damagedAt = undefined;
+  }
+
+  /** The place to begin, if it is an offset. */
+  #requested(): Place | undefined {
+    const { from } = this.#settings;
+    return typeof from === 'object' && 'offset' in from ? { ...startOf(''), frames: NaN, ...from } : undefined;
   }
 
   /** Emits the gap in place of the records between two places, and the status after it. */
   #lost(before: Place | undefined, { offset, frames, holes, at }: Place, isSameLog: boolean): void {
     const to = at ?? this.#now();
     if (isSameLog && this.#isBefore?.(offset - 1, to) === true) return;
+    const damage = this.#damagedAt;
+    if (damage !== undefined && this.#settings.onDamage === 'error') throw damageAt(damage);
     this.#isBefore = undefined;
     const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
     const since = Math.min(before?.at ?? to, to);
-    const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', since, to, missed >= 0 ? missed : undefined);
+    const gap = logGap(damage === undefined ? 'behind' : 'damaged', since, to, missed >= 0 ? missed : undefined);
     for (const event of withGapIn(snapshotNotBefore(this.#state, to), gap)) this.#add(event);
   }
 
@@ -202,7 +212,7 @@ export class Records {
   /** @param record - `undefined` for a frame before the place to begin */
   #record(record: Recorded | undefined, offset: number, at: number): void {
     const isBefore = this.#isBefore?.(offset, at) === true;
-    if (this.#hasDamage || offset > (this.#place as Place).offset) this.#damage(offset, at, isBefore);
+    if (this.#damagedAt !== undefined || offset > (this.#place as Place).offset) this.#damage(offset, at, isBefore);
     if (!isBefore) this.#begin();
     if (!isBefore && this.#isGone) this.#writerIsBack(record);
     const place = (this.#place = afterRecord(this.#place as Place, record ?? aFrame, at));
@@ -236,7 +246,7 @@ export class Records {
     const isWanted = !(typeof from === 'object' && 'offset' in from) || offset > from.offset;
     const isEmitted = this.#isBefore === undefined || (!isBefore && isWanted);
     if (isEmitted) this.#begin();
-    this.#hasDamage = false;
+    this.#damagedAt = undefined;
     this.#place = { ...place, offset, frames: NaN };
     if (isEmitted) this.#add(logGap('damaged', Math.min(place.at ?? at, at), at));
   }
@@ -272,15 +282,30 @@ export class Records {
   /** Returns `false`. */
   damaged(where: LineAt): false {
     if (this.#settings.onDamage === 'error') throw damageAt(where);
-    this.#hasDamage = true;
+    this.#damagedAt ??= where;
     return false;
+  }
+
+  /** The last line of a segment has no end. It is damage if the next segment doesn't begin with its offset. */
+  torn({ path, position }: LineAt): void {
+    this.#damagedAt ??= { path, position };
+  }
+
+  /** The log is shorter than what its writer has written. Returns whether that was not known yet. */
+  cut({ offset, at, log }: Tip, where: LineAt): boolean {
+    const place = this.#place as Place;
+    if ((place.log || log) !== log) return false;
+    if (this.#settings.onDamage === 'error') throw damageAt(where);
+    const to = Math.max(at, place.at ?? at);
+    this.#damage(offset, to, this.#isBefore?.(offset - 1, to) === true);
+    return true;
   }
 
   /** Adds what the end of the log tells: the place to begin, the time, or that the writer is gone. */
   atEnd(readTip: () => Tip | undefined): void {
     const { from, follow } = this.#settings;
     // A reader that follows adds the gap with the next record, whose offset says how many are gone.
-    if (this.#hasDamage && !follow) this.#damagedEnd();
+    if (this.#damagedAt !== undefined && !follow) this.#damagedEnd();
     if (this.#place === undefined) return;
     const { offset, at = this.#now() } = this.#place;
     if (this.#isBefore !== undefined && typeof from === 'object' && 'offset' in from) {

@@ -10,10 +10,11 @@ import {
   type Machine,
   namesIn,
   openTip,
+  openSegment,
   readInPlace,
   readTip,
-  scanFile,
   scanOpen,
+  scanOpened,
   type Segment,
   type SegmentEnd,
   syncFolder,
@@ -121,7 +122,7 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): B
 const committedOffsets = (folder: string, log: string, disk: Disk): readonly number[] => {
   const cursors = join(folder, 'cursors');
   return namesIn(disk, cursors).flatMap((name) => {
-    const cursor = readInPlace<Partial<Place> | null>(disk, join(cursors, name));
+    const cursor = readInPlace(disk, join(cursors, name), (json) => Object(json) as Partial<Place>);
     return cursor?.log === log && Number.isSafeInteger(cursor.offset) ? (cursor.offset as number) : [];
   });
 };
@@ -136,11 +137,13 @@ export const storedIn = (fd: number, begun: Place, disk: Disk): Place => {
 
 /** Finds the end, and removes what a crash has left there: segments without a complete line, and a torn line. */
 const endOf = (segments: readonly Segment[], disk: Disk): SegmentEnd | undefined => {
-  const newest = segments.at(-1);
-  if (newest === undefined) return undefined;
-  const { offset, path, isCompressed } = newest;
+  const listed = segments.at(-1);
+  if (listed === undefined) return undefined;
   const before = () => endOf(segments.slice(0, -1), disk);
-  const end = scanFile(disk, newest);
+  const newest = openSegment(disk, listed);
+  if (newest === undefined) return before();
+  const { offset, path, isCompressed } = newest;
+  const end = scanOpened(disk, newest);
   // A damaged one stays: its name says which offsets are used.
   if (isCompressed) return end ?? before();
   if (end !== undefined && end.place.offset > offset) {

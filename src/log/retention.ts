@@ -7,7 +7,16 @@ import { join } from 'node:path';
 import type { AppendSettings } from './append.js';
 import { maxSegmentBytes } from './append.js';
 import { toLogError } from './log-error.js';
-import { headOf, inPlaceBytes, listSegments, type Machine, namesIn, type Segment, syncFolder } from './segments.js';
+import {
+  headOf,
+  inPlaceBytes,
+  listSegments,
+  type Machine,
+  namesIn,
+  readFile,
+  type Segment,
+  syncFolder,
+} from './segments.js';
 
 type Limits = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'compress' | 'segmentBytes'>;
 
@@ -135,8 +144,8 @@ export class Retention {
     return (offset) => {
       for (const segment of segments.filter((each) => each.offset > offset)) {
         // The log time never goes back. After a jump of the clock it is ahead, but not the own time of a record.
-        const { header, time } = headOf(disk, segment);
-        const end = [header?.at, time].find((at) => at !== undefined && at <= clocks.wall);
+        const head = headOf(disk, segment);
+        const end = [head?.header?.at, head?.time].find((at) => at !== undefined && at <= clocks.wall);
         if (end !== undefined) return clocks.wall - end > maxAgeMs;
       }
       return false;
@@ -154,7 +163,7 @@ export class Retention {
   /** Compresses a closed segment in the thread pool, and goes on with the next. */
   #compress(path: string): void {
     const { disk, gzip } = this.#machine;
-    const bytes = disk.readFileSync(path);
+    const bytes = readFile(disk, path);
     this.#isCompressing = true;
     gzip(bytes, (error, compressed) => {
       this.#isCompressing = false;

@@ -1,7 +1,7 @@
 // The files of a log.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { constants, gunzipSync } from 'node:zlib';
+import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { EventTime } from '../operators/items/event-time.js';
 import type { LockFile } from './lock.js';
 import {
@@ -16,6 +16,7 @@ import {
   scan,
   startOf,
 } from './lines.js';
+import { LogError } from './log-error.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
 export type Disk = typeof fs;
@@ -100,7 +101,7 @@ const pieceBytes = 1024 * 1024;
 function* piecesOf(read: ReadAt): Generator<Lines> {
   for (let [position, length] = [0, pieceBytes]; ;) {
     const bytes = read(position, length);
-    const lines = new Lines(bytes);
+    const lines = new Lines(bytes, true);
     // A longer line, or bytes after the last newline.
     if (lines.end === 0 && bytes.length < length) return;
     length = lines.end === 0 ? length * 2 : pieceBytes;
@@ -108,6 +109,64 @@ function* piecesOf(read: ReadAt): Generator<Lines> {
     if (lines.end > 0) yield lines;
   }
 }
+
+const { O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
+// Windows has no FIFOs in folders.
+const O_NONBLOCK = (fs.constants as Partial<typeof fs.constants>).O_NONBLOCK ?? 0;
+
+/** Opens a file. With the name of a file, a FIFO would block for ever, and a folder or a device has no lines. */
+const openFile = (disk: Disk, path: string, flags = O_RDONLY): number => {
+  const fd = disk.openSync(path, flags | O_NONBLOCK);
+  if (disk.fstatSync(fd).isFile()) return fd;
+  disk.closeSync(fd);
+  const advice = 'Remove it, or use another folder.';
+  throw new LogError('log-corrupt', `${path} is not a file, so it can't be a part of a log.`, { path, advice });
+};
+
+/** Reads a file whole. */
+export const readFile = (disk: Disk, path: string): Buffer => {
+  const fd = openFile(disk, path);
+  try {
+    return readAll(disk, fd);
+  } finally {
+    disk.closeSync(fd);
+  }
+};
+
+interface OpenSegment extends Segment {
+  readonly fd: number;
+}
+
+/**
+ * Opens a segment of a listing, which may be out of date: it may be compressed by now. `undefined` if it is gone.
+ * Whoever lists again gets on, because retention never brings a segment back.
+ */
+export const openSegment = (disk: Disk, segment: Segment): OpenSegment | undefined => {
+  const compressed = { ...segment, path: `${segment.path}.gz`, isCompressed: true };
+  for (const each of segment.isCompressed ? [segment] : [segment, compressed]) {
+    const fd = orIfMissing(() => openFile(disk, each.path), undefined);
+    if (fd !== undefined) return { ...each, fd };
+  }
+  return undefined;
+};
+
+/** Decompresses a segment or the beginning of one. A damaged one has no line: its reader reports what is missing. */
+const unzipped = (bytes: Buffer, finishFlush = zlib.Z_FINISH): Buffer => {
+  try {
+    return gunzipSync(bytes, { finishFlush });
+  } catch {
+    return Buffer.alloc(0);
+  }
+};
+
+/** Reads all bytes of an open file. */
+export const readAll = (disk: Disk, fd: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(disk.fstatSync(fd).size);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < bytes.length; length += read)
+    read = disk.readSync(fd, bytes, length, bytes.length - length, length);
+  return bytes.subarray(0, length);
+};
 
 /** What the lines of a segment contain. */
 export interface SegmentEnd {
@@ -149,27 +208,20 @@ const afterLine = (place: Place, line: string | undefined): Place => {
 export const scanOpen = (disk: Disk, fd: number, first: number): SegmentEnd | undefined =>
   scanSegment(readIn(disk, fd), first);
 
-/** Scans the file of a segment. A compressed one that is damaged has no complete line. */
-export const scanFile = (disk: Disk, { path, offset, isCompressed }: Segment): SegmentEnd | undefined => {
-  if (isCompressed) {
-    const bytes = orIfDamaged(() => gunzipSync(disk.readFileSync(path)), Buffer.alloc(0));
-    return scanSegment((position, length) => bytes.subarray(position, position + length), offset);
-  }
-  const fd = disk.openSync(path, 'r');
-  try {
-    return scanOpen(disk, fd, offset);
-  } finally {
-    disk.closeSync(fd);
-  }
+/** Scans the file of a segment; `undefined` if it is gone or has no complete line. */
+export const scanFile = (disk: Disk, segment: Segment): SegmentEnd | undefined => {
+  const found = openSegment(disk, segment);
+  return found && scanOpened(disk, found);
 };
 
-/** A file of gzip that is damaged has an error of zlib; readers report a gap in its place. */
-const orIfDamaged = <T>(unzip: () => T, damaged: T): T => {
+/** Scans a segment, and closes it. A compressed one that is damaged has no complete line. */
+export const scanOpened = (disk: Disk, { fd, offset, isCompressed }: OpenSegment): SegmentEnd | undefined => {
   try {
-    return unzip();
-  } catch (error) {
-    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) return damaged;
-    throw error;
+    if (!isCompressed) return scanOpen(disk, fd, offset);
+    const bytes = unzipped(readAll(disk, fd));
+    return scanSegment((position, length) => bytes.subarray(position, position + length), offset);
+  } finally {
+    disk.closeSync(fd);
   }
 };
 
@@ -183,7 +235,10 @@ export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
 });
 
 /** The beginning of a segment. */
-interface Head {
+interface Head extends Segment {
+  /** The size of the file, in bytes. */
+  readonly bytes: number;
+  /** `undefined` if it is damaged, or not written yet. */
   readonly header: Header | undefined;
   /** The log time of the first record, in epoch ms; `undefined` if that is not near. */
   readonly at: number | undefined;
@@ -191,16 +246,18 @@ interface Head {
   readonly time: number | undefined;
 }
 
-/** Reads the header of a segment, and the times of its first record. A compressed one that is damaged has none. */
-export const headOf = (disk: Disk, { path, isCompressed }: Segment): Head => {
-  const fd = disk.openSync(path, 'r');
+/** Reads the beginning of a segment; `undefined` if it is gone. */
+export const headOf = (disk: Disk, segment: Segment): Head | undefined => {
+  const found = openSegment(disk, segment);
+  if (found === undefined) return undefined;
+  const { fd, offset, path, isCompressed } = found;
   try {
     const start = readIn(disk, fd)(0, headBytes);
-    const unzip = () => gunzipSync(start, { finishFlush: constants.Z_SYNC_FLUSH });
-    const lines = new Lines(isCompressed ? orIfDamaged(unzip, Buffer.alloc(0)) : start);
+    const lines = new Lines(isCompressed ? unzipped(start, zlib.Z_SYNC_FLUSH) : start, true);
     const header = lines.next() ? readHeader(lines.line) : undefined;
     const first = lines.next() ? scan(lines.line) : undefined;
-    return { header, at: first?.at, time: first && ownTime(first) };
+    const { size: bytes } = disk.fstatSync(fd);
+    return { offset, path, isCompressed, bytes, header, at: first?.at, time: first && ownTime(first) };
   } finally {
     disk.closeSync(fd);
   }
@@ -233,10 +290,14 @@ export const reachedAt = (time: EventTime, { at = -Infinity }: Place): number =>
 
 const tipPath = (folder: string): string => join(folder, 'writer.json');
 
-/** Returns the tip; `undefined` if there is none, or its offset is no number. */
-export const readTip = (disk: Disk, folder: string): Tip | undefined => {
-  const tip = readInPlace<Tip | null>(disk, tipPath(folder)) ?? undefined;
-  return Number.isSafeInteger(tip?.offset) ? tip : undefined;
+export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPlace(disk, tipPath(folder), tipIn);
+
+/** A tip that is damaged says nothing, as none does: the segments themselves are the log. */
+const tipIn = (json: unknown): Tip | undefined => {
+  const tip = Object(json) as Tip;
+  const { pid, run, offset, at, writtenAt } = tip;
+  const isValid = [pid, run, offset, at, writtenAt].every(Number.isFinite) && typeof tip.log === 'string';
+  return isValid ? tip : undefined;
 };
 
 export const openTip = (disk: Disk, folder: string) => openInPlace(disk, tipPath(folder));
@@ -262,11 +323,9 @@ export const isInPlace = (disk: Disk, fd: number, path: string, leastBytes = 0):
   return there?.ino === file.ino && there.dev === file.dev && file.nlink > 0 && file.size >= leastBytes;
 };
 
-/** Opens such a file, and creates it if it does not exist. */
-export const openInPlace = (disk: Disk, path: string): InPlace => {
-  // `a+` creates the file, but would write at its end only.
-  disk.closeSync(disk.openSync(path, 'a+'));
-  const fd = disk.openSync(path, 'r+');
+/** Opens such a file. By default, creates it if it does not exist. */
+export const openInPlace = (disk: Disk, path: string, flags = O_RDWR | O_CREAT): InPlace => {
+  const fd = openFile(disk, path, flags);
   const write = (value: object | null): void => {
     // Padded, so that no older bytes remain.
     const bytes = Buffer.from(`${JSON.stringify(value).padEnd(inPlaceBytes - 1)}\n`);
@@ -278,21 +337,20 @@ export const openInPlace = (disk: Disk, path: string): InPlace => {
 export const inPlaceBytes = 512;
 
 /**
- * Reads such a file; `undefined` if there is none, or it is empty.
+ * Reads such a file; `undefined` if there is none.
  *
- * @param invalid - returns what a file stands for that has no such object
+ * @param valueIn - returns what is in it, given its JSON; `undefined` stands for a text that is not JSON
  */
-export const readInPlace = <T>(
-  disk: Disk,
-  path: string,
-  invalid: () => T | undefined = () => undefined,
-): T | undefined => {
-  const text = orIfMissing(() => disk.readFileSync(path, 'utf8'), '');
-  if (text === '') return undefined;
+export const readInPlace = <T>(disk: Disk, path: string, valueIn: (json: unknown) => T): T | undefined => {
+  const bytes = orIfMissing(() => readFile(disk, path), undefined);
+  return bytes && valueIn(jsonIn(bytes.toString()));
+};
+
+const jsonIn = (text: string): unknown => {
   try {
-    return JSON.parse(text) as T;
+    return JSON.parse(text);
   } catch {
-    return invalid();
+    return undefined;
   }
 };
 

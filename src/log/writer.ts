@@ -20,7 +20,17 @@ import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import { afterRecord, headerLine, isStorable, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
+import {
+  afterRecord,
+  isStorable,
+  logGap,
+  type Place,
+  sealableHeader,
+  sealableLine,
+  sealedBytes,
+  stamped,
+  type Stored,
+} from './lines.js';
 import { afterLoss, lockLog, type Opened, openLog, stateBefore, storedIn } from './recovery.js';
 import { Retention } from './retention.js';
 import {
@@ -115,7 +125,7 @@ export class LogWriter {
     this.#time = new EventTime(machine.now);
     this.#ring = ringerOf(folder);
     this.#retention = new Retention(folder, settings, machine);
-    this.#queue = new LineQueue(settings, machine.now, (place) => headerLine(this.#header(place)));
+    this.#queue = new LineQueue(settings, machine.now, (place) => sealableHeader(this.#header(place)));
     this.#durable = new Durable(folder, settings.syncMs, machine.disk, {
       closed: () => this.#retention.tidy(),
       failed: (error) => this.#unsynced(error),
@@ -193,7 +203,7 @@ export class LogWriter {
       this.#end = { ...this.#end, offset: before.offset };
       return;
     }
-    this.#queue.add(recordLine(before.offset, record, time, at), before);
+    this.#queue.add(sealableLine(before.offset, record, time, at), before);
     const { bytes, written } = this.#inFlight ?? noWrite;
     if (this.#queue.length + bytes.length - written > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
@@ -256,7 +266,7 @@ export class LogWriter {
   #nextWrite(): Write | undefined {
     const chunk = this.#queue.first;
     if (chunk === undefined) return undefined;
-    const bytes = Buffer.from(chunk.text);
+    const bytes = sealedBytes(chunk.text);
     if (chunk.begins !== undefined) this.#begin(chunk.begins, bytes.length);
     this.#queue.shift(bytes.length);
     const newest = this.#newest as Newest;

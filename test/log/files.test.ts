@@ -69,8 +69,8 @@ describe('a file as a log', () => {
   });
 
   it('is reported if it is missing', async () => {
-    await expect(read('missing')).rejects.toMatchObject({ code: 'log-corrupt', path: path('missing') });
-    await expect(inspectLog(path('missing'))).rejects.toMatchObject({ code: 'log-corrupt' });
+    await expect(read('missing')).rejects.toMatchObject({ code: 'log-missing', path: path('missing') });
+    await expect(inspectLog(path('missing'))).rejects.toMatchObject({ code: 'log-missing' });
   });
 
   it('is never written to', async () => {

@@ -79,7 +79,7 @@ describe('inspectLog', () => {
     writeFileSync(third!, '');
     writeFileSync(segments().at(-1)!, '');
     mkdirSync(pathOf('market/cursors'));
-    writeFileSync(pathOf('market/cursors/db.json'), '');
+    writeFileSync(pathOf('market/cursors/db.json'), '{"isNew":true}');
     const { segments: shown, end, consumers } = await inspectLog(pathOf());
     expect(shown.slice(0, 3)).toMatchObject([
       { path: first, frames: 0, from: 1_000 },
@@ -135,8 +135,8 @@ describe('verifyLog', () => {
     const check = await verifyLog(pathOf());
     expect(check.damaged.map(({ line, problem }) => [line, problem])).toEqual([
       [1, 'it is not the header of this segment'],
-      [3, 'it is not a record'],
-      [6, 'its offset is 44, not 4'],
+      [3, 'its checksum is wrong'],
+      [6, 'its checksum is wrong'],
     ]);
     expect(check.damaged[1]).toMatchObject({ path, lineAt: lines.slice(0, 2).join('\n').length + 1 });
     expect(check.tornBytes).toBe(6);

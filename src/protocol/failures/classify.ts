@@ -296,9 +296,13 @@ export const logErrors = {
     'Another writer has taken the log over.',
     'Use one writer for each log, and `lock: false` only if nothing else writes to its folder. On JetStream, the newest writer goes on.',
   ]),
+  'log-missing': row(undefined, 'log-missing', 'stop', [
+    'There is no log with this path.',
+    'Check the path. If nothing has written this log yet, write it first.',
+  ]),
   'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
     "A part of the log can't be read, or is damaged.",
-    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
+    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log status --verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
   ]),
   'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
     "The log can't be written.",

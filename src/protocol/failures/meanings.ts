@@ -89,6 +89,7 @@ export type LogFailureCode =
   | 'log-in-use'
   | 'consumer-in-use'
   | 'log-fenced'
+  | 'log-missing'
   | 'log-corrupt';
 
 /** Names every failure. Branch on these codes, never on a message. */

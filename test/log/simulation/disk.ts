@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import type { Disk } from '../../../src/log/segments.js';
 import type { Chance } from '../../cluster/simulation/chance.js';
 
@@ -130,12 +131,20 @@ export class SimulatedDisk {
       });
     };
     const disk = {
-      openSync: (path: string, flags: string) => {
+      openSync: (path: string, how: string | number) => {
         check();
+        const flags = typeof how === 'string' ? how : how & constants.O_CREAT ? 'a+' : 'r';
         const file = name(path);
         let inode = this.#names.get(file);
         if (path === process.folder || file === 'cursors')
-          inode = { ino: 0, data: Buffer.alloc(0), synced: Buffer.alloc(0), links: 1, changedAt: 0, lockedBy: undefined };
+          inode = {
+            ino: 0,
+            data: Buffer.alloc(0),
+            synced: Buffer.alloc(0),
+            links: 1,
+            changedAt: 0,
+            lockedBy: undefined,
+          };
         if (inode === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT');
         if (inode !== undefined && flags.startsWith('wx')) throw failure('EEXIST');
         if (inode === undefined) {
@@ -173,7 +182,7 @@ export class SimulatedDisk {
         check();
         const inode = this.#names.get(name(path));
         if (inode === undefined && throwIfNoEntry) throw failure('ENOENT');
-        return inode && { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1 };
+        return inode && { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1, isFile: () => true };
       },
       readFileSync: (path: string, encoding?: 'utf8') => {
         check();
@@ -189,7 +198,7 @@ export class SimulatedDisk {
       fstatSync: (fd: number) => {
         check();
         const { inode } = this.#of(process, fd);
-        return { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1 };
+        return { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1, isFile: () => true };
       },
       readSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
         check();
@@ -274,6 +283,17 @@ export class SimulatedDisk {
         if (inode === undefined) throw failure('ENOENT');
         this.#names.delete(name(from));
         this.#names.set(name(to), inode);
+      },
+      linkSync: (from: string, to: string) => {
+        check();
+        if (this.#names.has(name(to))) throw failure('EEXIST');
+        this.#names.set(name(to), this.#names.get(name(from))!);
+        this.#unsynced.add(name(to));
+      },
+      rmSync: (path: string) => {
+        check();
+        this.#names.delete(name(path));
+        this.#unsynced.delete(name(path));
       },
       mkdirSync: check,
     };
