@@ -38,8 +38,12 @@ export const looked = (before: Clocks | undefined, wall: number, monotonic: numb
   return { wall, monotonic, since: Math.abs(jumpedMs) <= driftMs ? (before as Clocks).since : monotonic };
 };
 
-/** Whether the wall clock has stayed where it is for long enough to remove something by it. */
-export const isBelieved = ({ monotonic, since }: Clocks): boolean => monotonic - since >= stayMs;
+/**
+ * Whether the wall clock has stayed where it is for long enough to remove something by it. What is older than a jump
+ * that has stayed for `maxAgeMs` is too old by any clock.
+ */
+export const isBelieved = ({ monotonic, since }: Clocks, maxAgeMs: number): boolean =>
+  monotonic - since >= Math.min(stayMs, maxAgeMs);
 
 /** A file of a segment. While it's being compressed, or after a crash, a segment has several. */
 interface File {
@@ -139,7 +143,7 @@ export class Retention {
   #isOld(segments: readonly Segment[]): (offset: number) => boolean {
     const { maxAgeMs } = this.#limits;
     const clocks = this.#look();
-    if (maxAgeMs === Infinity || !isBelieved(clocks)) return () => false;
+    if (maxAgeMs === Infinity || !isBelieved(clocks, maxAgeMs)) return () => false;
     const { disk } = this.#machine;
     return (offset) => {
       for (const segment of segments.filter((each) => each.offset > offset)) {
