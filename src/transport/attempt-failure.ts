@@ -4,6 +4,7 @@ import { attemptFailure } from '../protocol/failures/classify.js';
 import type { CertificateProblem, ServiceFailureCode } from '../protocol/failures/meanings.js';
 import { type ClassifyOption, type FailureFacts, joinDetails } from '../protocol/failures/trade-feed-error.js';
 import { isTime } from '../protocol/type-guards.js';
+import { messageOf } from './addresses.js';
 import { hasProxy } from './proxy-for.js';
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
@@ -82,8 +83,9 @@ export const tlsReason = (error: unknown, { message }: Error): string | undefine
  */
 export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
   const first = firstOf(error);
-  const { message, stack, code } = fieldsOf(first);
-  const text = redact(typeof message === 'string' ? message : String(first));
+  const { stack, code } = fieldsOf(first);
+  const message = messageOf(error);
+  const text = redact(message ?? String(first));
   return Object.assign(new Error(text), {
     stack: typeof stack === 'string' ? redact(stack) : text,
     ...(typeof code === 'string' && { code }),
@@ -94,7 +96,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const fieldsOf = (error: unknown): Fields => Object(error) as Fields;
 
-// Connecting to several addresses fails with one error per address, and the outer error has no useful message.
+// Connecting to several addresses fails with one error per address: the first one decides what it means.
 const firstOf = (error: unknown): unknown => {
   const { errors } = fieldsOf(error);
   return (Array.isArray(errors) && (errors[0] as unknown)) || error;

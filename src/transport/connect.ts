@@ -3,6 +3,7 @@ import { connect as connectTls, createSecureContext, type DetailedPeerCertificat
 import { type SecureContext, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../feed/options.js';
 import { isError, tryCall } from '../protocol/type-guards.js';
+import { type Addresses, createAddresses, limitLast, type Race } from './addresses.js';
 import { areSame, type TlsDefaults, tlsDefaults } from './tls-defaults.js';
 
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
@@ -15,6 +16,8 @@ interface SharedTls {
   readonly secureContext?: SecureContext;
   /** An earlier session with the same origin, to be resumed. */
   readonly session?: Buffer | undefined;
+  /** How to find the address, instead of Node's way. */
+  readonly race?: Race | undefined;
 }
 
 export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
@@ -28,13 +31,33 @@ export const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 
 export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}://${hostOf(url)}:${portOf(url)}`;
 
 /** Creates all sockets of the client, except a proxy's and those of a user's `dispatcher` or `agent`. */
-export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
-  const to = { ...(onread && { onread }), host: hostOf(url), port: portOf(url) };
+export const connectSocket = (
+  url: URL,
+  tls?: TlsOptions,
+  { race, ...shared }: SharedTls = {},
+  onread?: OnReadOpts,
+): Socket => {
+  const found = race && { lookup: race.lookup };
+  const to = { ...(onread && { onread }), ...found, host: hostOf(url), port: portOf(url) };
   const socket = isSecure(url)
     ? withCertificateDates(connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }))
     : connectTcp(to);
   // Nagle's algorithm would hold a request back until the TLS handshake right before it is acknowledged.
+  if (race) socket.once('close', race.stop);
+  else limitLast(socket);
   return socket.setNoDelay();
+};
+
+/** Connects without reusing anything, except what is known about the addresses of the origins. */
+export const plainConnect =
+  (tls: TlsOptions | undefined, addresses: Addresses): ConnectWith =>
+  (url, onread) =>
+    connectTo(addresses, url, tls, {}, onread);
+
+const connectTo = (addresses: Addresses, ...[url, tls, shared, onread]: Parameters<typeof connectSocket>): Socket => {
+  const origin = originOf(url);
+  const race = addresses.raceTo(origin, portOf(url));
+  return addresses.follow(origin, connectSocket(url, tls, { ...shared, race }, onread));
 };
 
 /** Sets the server name: `servername`, or else the host unless it's an IP address (RFC 6066, 3). */
@@ -88,7 +111,7 @@ const MAX_ORIGINS = 4;
  * Parses the certificates once, and resumes the last TLS session with an origin, which saves computation and, in TLS
  * 1.2, a round trip. Doesn't resume if there's a `checkServerIdentity`, because Node wouldn't call it.
  */
-export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
+export const resumingConnect = (tls: TlsOptions | undefined, addresses = createAddresses()): ConnectWith => {
   const sessions = new Map<string, Buffer>();
   let parsed: { readonly secureContext: SecureContext; readonly defaults: TlsDefaults } | undefined;
   // A program can change what it trusts meanwhile.
@@ -107,11 +130,11 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
     if (sessions.size > MAX_ORIGINS) sessions.delete([...sessions.keys()][0] as string);
   };
   return (url, onread) => {
-    if (!isSecure(url)) return connectSocket(url, tls, {}, onread);
+    if (!isSecure(url)) return connectTo(addresses, url, tls, {}, onread);
     const shared = parsedNow();
-    if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, shared, onread);
+    if (tls?.checkServerIdentity !== undefined) return connectTo(addresses, url, tls, shared, onread);
     const origin = originOf(url);
-    const socket = connectSocket(url, tls, { ...shared, session: sessions.get(origin) }, onread);
+    const socket = connectTo(addresses, url, tls, { ...shared, session: sessions.get(origin) }, onread);
     // Forgets a session if the connection fails before the TLS handshake is done.
     const forget = () => sessions.delete(origin);
     return socket

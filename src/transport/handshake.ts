@@ -7,6 +7,7 @@ import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { redactorOf } from '../protocol/parse-ticket.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
 import type { Ticket } from '../protocol/ticket.js';
+import { wasCutShort } from './addresses.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
 import { withIdentityCheck } from './connect.js';
 import { deadline } from './deadline.js';
@@ -42,34 +43,40 @@ export const handshake$ = (
   const late = () =>
     leftMs <= handshakeTimeoutMs
       ? failure({ code: 'ticket-expired' })
-      : failure({ code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` });
+      : failure({
+          code: 'handshake-unreachable',
+          detail: `no answer in ${handshakeTimeoutMs} ms${sockets.triedAt(new URL(wss_url))}`,
+        });
 
   return new Observable<OpenSocket>((subscriber) => {
     if (leftMs <= 0) return subscriber.error(late());
     const fail = (facts: Omit<FailureFacts, 'stage'>) => subscriber.error(failure(facts));
-    const webSocket = connect(client, ticket, sockets, settings, fail);
-    if (webSocket === undefined) return;
-    let upgraded: IncomingMessage | undefined;
-    const teardown = () => release(webSocket, onClosing);
-    const leave = () => {
-      subscriber.remove(teardown);
-      mute(webSocket, onClosing);
+    const failed = (error: Error, upgraded: unknown) =>
+      fail(upgraded ? { status: 101, detail: error.message } : networkFailure('handshake', error, redactorOf(ticket)));
+    const start = (onError: typeof failed): void => {
+      const webSocket = connect(client, ticket, sockets, settings, fail);
+      if (webSocket === undefined) return;
+      let upgraded: IncomingMessage | undefined;
+      const teardown = () => release(webSocket, onClosing);
+      const leave = () => {
+        subscriber.remove(teardown);
+        mute(webSocket, onClosing);
+      };
+      subscriber.add(teardown);
+      webSocket
+        .on('upgrade', (response) => {
+          upgraded = response;
+          if (response.headers['sec-websocket-protocol'] !== subprotocol) fail({ code: 'subprotocol-mismatch' });
+        })
+        .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) =>
+          fail({ status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) }),
+        )
+        .on('error', (error) => onError(error, upgraded))
+        .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
     };
-    subscriber.add(teardown);
-    webSocket
-      .on('upgrade', (response) => {
-        upgraded = response;
-        if (response.headers['sec-websocket-protocol'] !== subprotocol) fail({ code: 'subprotocol-mismatch' });
-      })
-      .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) =>
-        fail({ status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) }),
-      )
-      .on('error', (error) =>
-        fail(
-          upgraded ? { status: 101, detail: error.message } : networkFailure('handshake', error, redactorOf(ticket)),
-        ),
-      )
-      .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
+    // The ticket wasn't sent yet. A user's agent connects in its own way.
+    const isAgain = (error: Error): boolean => settings.agent === undefined && wasCutShort(error);
+    start((error, upgraded) => (isAgain(error) ? start(failed) : failed(error, upgraded)));
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), late));
 };
 

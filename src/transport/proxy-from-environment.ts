@@ -6,6 +6,7 @@ import { noop } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import type { TlsOptions, TradeFeedOptions } from '../feed/options.js';
 import { credentialsOf } from '../protocol/secret.js';
+import { limitLast, messageOf, type Race, raceTo, wasCutShort } from './addresses.js';
 import { tlsReason } from './attempt-failure.js';
 import { connectSocket, hostOf, portOf, tlsOptionsFor, whenReady, withCertificateDates } from './connect.js';
 import { withoutInterimResponses } from './interim-responses.js';
@@ -75,7 +76,8 @@ type OnConnected = (error: Error | null, socket: Socket | null) => void;
 
 const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefined): Promise<Socket> => {
   const proxy = proxyFor(url, env);
-  if (proxy === undefined) return connected(connectSocket(url, tls));
+  if (proxy === undefined)
+    return patiently(portOf(url), (race) => connected(connectSocket(url, tls, { ...(race && { race }) })));
   const socket = await openTunnel(proxy, url);
   // Only URLs with TLS go through a proxy.
   return connected(withCertificateDates(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket })));
@@ -95,25 +97,40 @@ const connected = (socket: Socket): Promise<Socket> =>
     whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
   });
 
+/** Connects once more, to the address that answers first, if Node gave up one that might have answered later. */
+const patiently = async (port: number, open: (race?: Race) => Promise<Socket>): Promise<Socket> => {
+  try {
+    return await open();
+  } catch (error) {
+    if (!wasCutShort(error)) throw error;
+    return open(raceTo(port, noop));
+  }
+};
+
 /** Sends CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or password. */
 export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
+  patiently(portOf(proxy), (race) => askForTunnel(proxy, url, race));
+
+const askForTunnel = (proxy: URL, url: URL, race: Race | undefined): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authority = `${url.hostname}:${portOf(url)}`;
     const fail = (what: string, cause?: Error): void =>
       reject(new Error(`the proxy ${hostOf(proxy)}:${portOf(proxy)} ${what}`, { cause }));
     const request = proxy.protocol === 'https:' ? requestHttps : requestHttp;
     const to = { host: hostOf(proxy), port: portOf(proxy), path: authority };
-    const asked = request({ ...to, method: 'CONNECT', agent: false, timeout: SILENCE_MS });
+    const found = race && { lookup: race.lookup };
+    const asked = request({ ...to, ...found, method: 'CONNECT', agent: false, timeout: SILENCE_MS });
     asked.setHeader('host', authority);
     const { user, password } = credentialsOf(proxy);
     const basic = Buffer.from(`${user}:${password}`).toString('base64');
     if (user !== '') asked.setHeader('proxy-authorization', `Basic ${basic}`);
     asked
-      .once('socket', (socket) => socket.unref())
+      .once('socket', (socket) => (race ? socket : limitLast(socket)).unref())
+      .once('close', () => race?.stop())
       .once('timeout', () => asked.destroy(silence()))
       .once('error', (error) => {
         const reason = tlsReason(error, error);
-        fail(`cannot be used: ${reason === undefined ? error.message : `TLS: ${reason}`}`, error);
+        fail(`cannot be used: ${reason === undefined ? messageOf(error) : `TLS: ${reason}`}`, error);
       })
       // Node emits this for any answer to CONNECT.
       .once('connect', ({ statusCode }, socket: Socket) => {

@@ -13,6 +13,7 @@ import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js'
 import type { Ticket } from '../protocol/ticket.js';
 import { isError } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
+import { wasCutShort } from './addresses.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
 import { type HttpClient, loadHttpClient } from './network-clients.js';
@@ -79,7 +80,7 @@ const ticket$ = (
   const post: Post = { client, url, headers, body: JSON.stringify({ feed }) };
   const answer$ = dispatcher ? sent$(post, acceptedBy(dispatcher, client), noop) : sentOver$(post, sockets);
   return answer$.pipe(
-    deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
+    deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms${sockets.triedAt(url)}`)),
     catchError((error: unknown) => of(networkFailure('ticket', error, redactor(key)))),
     last(),
     map((answer) => {
@@ -111,7 +112,8 @@ const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
       if (isComplete && sockets.storeClient) sockets.storeClient(client);
       else client.destroy();
     });
-  const overNew$ = defer(() => over$(createTicketClient(post.client, post.url, sockets.connectTicket)));
+  const once$ = defer(() => over$(createTicketClient(post.client, post.url, sockets.connectTicket)));
+  const overNew$ = once$.pipe(catchError((error: unknown) => (wasCutShort(error) ? once$ : throwError(() => error))));
   return defer(() => {
     const stored = sockets.takeClient?.();
     if (stored === undefined) return overNew$;

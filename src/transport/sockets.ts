@@ -5,7 +5,8 @@ import type { Client } from 'undici';
 import type { Settings } from '../feed/options.js';
 import { thrownByOption, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { tryCall } from '../protocol/type-guards.js';
-import { type Connect, connectSocket, isReady, originOf, resumingConnect, whenReady } from './connect.js';
+import { type Addresses, createAddresses } from './addresses.js';
+import { type Connect, isReady, originOf, plainConnect, resumingConnect, whenReady } from './connect.js';
 import { type BufferedSocket, readIntoBuffer } from './frame-socket.js';
 import { withoutInterimResponses } from './interim-responses.js';
 import type { HttpClient } from './network-clients.js';
@@ -19,6 +20,8 @@ export interface AttemptSockets {
   readonly connectStream: Connect<BufferedSocket>;
   /** Connects for a ticket request. */
   readonly connectTicket: Connect;
+  /** Returns `''`, or the addresses of a URL's origin that were tried (" from …"), if there are several. */
+  readonly triedAt: (url: URL) => string;
   /** Removes and returns the client of the last ticket request, if it's stored and still works. */
   readonly takeClient?: () => TicketClient | undefined;
   /** Stores a client whose last request got a complete answer. */
@@ -34,10 +37,16 @@ export interface AttemptSockets {
 }
 
 /** Returns the sockets for an operator that's used without the feed. */
-export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => ({
-  connectStream: readIntoBuffer((url, onread) => connectSocket(url, tls, {}, onread)),
-  connectTicket: (url) => connectSocket(url, tls),
-});
+export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => {
+  const addresses = createAddresses();
+  const connect = plainConnect(tls, addresses);
+  return { connectStream: readIntoBuffer(connect), connectTicket: connect, triedAt: triedIn(addresses) };
+};
+
+const triedIn =
+  ({ triedAt }: Addresses) =>
+  (url: URL): string =>
+    triedAt(originOf(url));
 
 interface ReusableSockets extends Required<AttemptSockets> {
   /** Never emits. Errors, and so does the feed, if the option `backoff` throws while a spare connection is renewed. */
@@ -56,7 +65,8 @@ export const reusableSockets = (
   { tls, standby, backoff }: Settings,
   hasOpened: AttemptSockets['hasOpened'] = () => false,
 ): ReusableSockets => {
-  const connect = resumingConnect(tls);
+  const addresses = createAddresses();
+  const connect = resumingConnect(tls, addresses);
   const errors$ = new Subject<never>();
   const onError = (thrown: unknown) => errors$.error(thrownByOption('backoff', thrown));
   const spare = spareSocket(readIntoBuffer(connect), backoff, onError);
@@ -73,6 +83,7 @@ export const reusableSockets = (
     errors$,
     connectStream: spare.take,
     connectTicket: spareForTicket.take,
+    triedAt: triedIn(addresses),
     takeClient: () => {
       const stored = client;
       client = undefined;

@@ -187,14 +187,15 @@ describe('networkFailure', () => {
     });
   });
 
-  it('uses the first error if connecting to several addresses failed', () => {
+  it('names all addresses if connecting to several failed, and the first error decides what it means', () => {
     const many = new AggregateError(
       [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
       '',
     );
     const facts = networkFailure('handshake', many, asIs);
-    expect(facts).toMatchObject({ code: 'handshake-unreachable', detail: 'refused at ::1' });
-    expect(facts.cause).toMatchObject({ message: 'refused at ::1', code: 'ECONNREFUSED' });
+    const message = 'refused at ::1, refused at 127.0.0.1';
+    expect(facts).toMatchObject({ code: 'handshake-unreachable', detail: message });
+    expect(facts.cause).toMatchObject({ message, code: 'ECONNREFUSED' });
     const untrusted = new AggregateError([errorOf('why', 'CERT_REVOKED')]);
     expect(networkFailure('ticket', untrusted, asIs).code).toBe('untrusted-certificate');
   });
