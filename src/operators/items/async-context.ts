@@ -3,14 +3,15 @@
 // Never: a static import of Node, because pages import these operators too. There they do nothing.
 import { from, type MonoTypeOperatorFunction, Observable, of, share, type ShareConfig, Subscriber } from 'rxjs';
 
-const { process } = globalThis as { readonly process?: Partial<NodeJS.Process> };
-const hooks = process?.getBuiltinModule?.('node:async_hooks');
-
 /** What every `AsyncLocalStorage` of the process keeps at one place. */
-export type AsyncContext = InstanceType<NonNullable<typeof hooks>['AsyncResource']>;
+export type AsyncContext = NonNullable<ReturnType<typeof contextHere>>;
 
 /** Returns the context of the caller; `undefined` outside Node. */
-export const contextHere = (): AsyncContext | undefined => hooks && new hooks.AsyncResource('rx-trade-feed');
+export const contextHere = () => {
+  const { process } = globalThis as { readonly process?: Partial<NodeJS.Process> };
+  const hooks = process?.getBuiltinModule?.('node:async_hooks');
+  return hooks && new hooks.AsyncResource('rx-trade-feed');
+};
 
 /** Calls a function in a context. What it starts, such as timers and sockets, belongs to that context as well. */
 export const runIn = <T>(context: AsyncContext | undefined, act: () => T): T =>
