@@ -29,7 +29,7 @@ const startReplica = (name) => {
       next: (event) => {
         if (event.type === 'frame') tally.frames += 1;
         if (event.type === 'gap') tally.gaps += 1;
-        if (event.type === 'gap') log(`${name}: gap of ${event.durationMs} ms (${event.failure.code})`);
+        if (event.type === 'gap') log(`${name}: a gap, ${event.failure.code}`);
         if (event.type === 'owner-changed') log(`${name}: ${event.owner} owns the connection`);
       },
       error: (error) => log(`${name} has stopped: ${error.message}`),

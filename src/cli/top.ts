@@ -9,7 +9,7 @@ import { type CliEvent, currentRate, follow, type Step } from './follow.js';
 import { connectionOf, marks } from './view/status.js';
 import type { TerminalSize } from './view/terminal.js';
 import { amount, bytes, count, counted, duration, joined, type Line, lineWidth } from './view/text.js';
-import { shortened, type Span, spread, stopwatch } from './view/text.js';
+import { lostTime, shortened, type Span, spread, stopwatch } from './view/text.js';
 
 // Reads each part separately, so that an unknown field or an unexpected type doesn't spoil the rest.
 const connection = t.intersection([
@@ -294,7 +294,7 @@ const lossWords = ({ lostMs = 0, dropped = 0, reconnects = {} }: NonNullable<Sna
   return joined(
     '; ',
     causes.length > 0 && `reconnects after ${causes.map(([code, times]) => `${code} (${count(times)})`).join(', ')}`,
-    lostMs > 0 && `${duration(lostMs)} without frames`,
+    lostTime(lostMs, ' without frames'),
     dropped > 0 && `${counted(dropped, 'frame')} dropped`,
   );
 };

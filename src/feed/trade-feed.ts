@@ -62,7 +62,7 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
  * import { tradeFeedEvents$ } from 'rx-trade-feed';
  *
  * tradeFeedEvents$('market').subscribe((event) => {
- *   if (event.type === 'gap') console.warn(`${event.durationMs} ms of frames may be missing`);
+ *   if (event.type === 'gap') console.warn(`frames may be missing: ${event.failure.code}`);
  * });
  * ```
  */

@@ -108,14 +108,17 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
     'warn',
     ({ operation, message, advice }) => `Can't ${engineTasks[operation]}: ${message}. ${advice}`,
   ],
-  'engine-recovered': ['info', ({ durationMs }) => `The cluster's engine works again, after ${durationMs} ms`],
+  'engine-recovered': [
+    'info',
+    ({ durationMs }) => `The cluster's engine works again${durationMs > 0 ? `, after ${durationMs} ms` : ''}`,
+  ],
   stopped: ['error', ({ failure }) => `Stopped, ${failure.code}: ${failure.message}${causeOf(failure)}`],
   waiting: ['warn', (waiting) => `Waiting${waiting.code ? `, ${waiting.code}` : ''}: ${waitingText(waiting)}`],
 };
 
 const gapText = ({ durationMs, from, missed, failure }: Gap): string => {
   const begin = new Date(from).toISOString();
-  const frames = missed === undefined ? '' : `${missed} frames `;
+  const frames = missed ? `${missed} frames ` : '';
   if (durationMs > 0) return `: ${frames}${frames && 'in '}${durationMs} ms from ${begin} on`;
   // 0 ms would read as if nothing were missing.
   const { code, meaning = code } = failure;

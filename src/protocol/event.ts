@@ -78,7 +78,7 @@ export interface Gap {
   readonly from: number;
   /** From when the new connection is complete, in epoch ms: when it opened, or up to 500 ms later. */
   readonly to: number;
-  /** The length of the gap in ms. */
+  /** The length of the gap in ms. 0 if frames of a single moment may be missing: such a gap counts like any other. */
   readonly durationMs: number;
   /** The failure that began the outage. */
   readonly failure: TradeFeedError;

@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { type CliEvent, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
 import { failureWords, whatHappened } from '../../src/cli/errors.js';
-import { panel, panelView, statusLine, statusView, summaryLines } from '../../src/cli/view/status.js';
+import { gapWords, panel, panelView, statusLine, statusView } from '../../src/cli/view/status.js';
+import { summaryLines, totalWords } from '../../src/cli/view/status.js';
 import { lineView, pinnedLine, screen, withKeys } from '../../src/cli/view/terminal.js';
 import { amount, bytes, duration, printed, shortened } from '../../src/cli/view/text.js';
 import { spread, stopwatch, widthOf } from '../../src/cli/view/text.js';
@@ -213,6 +214,13 @@ describe('the panel', () => {
 
 describe('the status line and the summary', () => {
   const [away] = ending(10_000, { stage: 'stream', closeCode: 1006 }, 0);
+
+  it('say of a gap of 0 ms that it happened, without a number of ms', () => {
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: start });
+    const moment = { type: 'gap', from: start, to: start, durationMs: 0, failure } as const;
+    const status = statusOf(...opening(0, 1), moment);
+    expect([totalWords(status), gapWords(status)]).toEqual(['0 frames · 1 gap', '1']);
+  });
   it.each<[Status, RegExp]>([
     [back, /^● live: market, connection 2 · 17\.0 frames\/s · 7\.1 kB\/s · 191 frames · 1 gap, 20 ms$/],
     [{ ...waiting, now: start + 11_200 }, /^○ reconnecting now · /],

@@ -95,13 +95,27 @@ describe('logEvents', () => {
     const { logger, texts } = memoryLogger();
     const refused = { type: 'engine-refused', at: 7, since: 6, operation: 'write' } as const;
     const told = { message: 'READONLY', advice: 'Connect to the primary server.' };
-    of({ ...refused, ...told }, { type: 'engine-recovered', at: 9, durationMs: 3 })
+    const recovered = { type: 'engine-recovered', at: 9 } as const;
+    of({ ...refused, ...told }, { ...recovered, durationMs: 3 }, { ...recovered, durationMs: 0 })
       .pipe(logEvents(logger))
       .subscribe();
     expect(texts()).toEqual([
       ['warn', "Can't write the cluster's key: READONLY. Connect to the primary server."],
       ['info', "The cluster's engine works again, after 3 ms"],
+      ['info', "The cluster's engine works again"],
     ]);
+  });
+
+  it.each([
+    [undefined, 'Frames may be missing around 00:00:00.005: The connection dropped without a close frame'],
+    [0, 'Frames may be missing around 00:00:00.005: The connection dropped without a close frame'],
+    [3, 'Frames may be missing: 3 frames around 00:00:00.005: The connection dropped without a close frame'],
+  ])('writes a gap of 0 ms with %p missing frames without a number of ms, or of 0 frames', (missed, text) => {
+    const { logger, texts } = memoryLogger();
+    of(missed === undefined ? gapOf(5, 5) : { ...gapOf(5, 5), missed })
+      .pipe(logEvents(logger))
+      .subscribe();
+    expect(texts()).toEqual([['warn', text]]);
   });
 
   const unreachable = disconnected(1, { stage: 'ticket', code: 'ticket-endpoint-unreachable', closeCode: undefined });

@@ -17,7 +17,7 @@ import {
 import { whatHappened } from '../errors.js';
 import { lineView, progressEveryMs, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
 import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
-import { printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
+import { lostTime, printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
 
 export const marks = {
   connecting: symbols.inProgress,
@@ -61,7 +61,7 @@ export const statusLine = (status: Status): Line => {
 
 /** `191 frames · 1 gap, 20 ms` */
 export const totalWords = ({ frames, life: { totals } }: Pick<Status, 'frames' | 'life'>): string => {
-  const lost = totals.gaps === 0 ? 'no gaps' : `${counted(totals.gaps, 'gap')}, ${duration(totals.lostMs)}`;
+  const lost = totals.gaps === 0 ? 'no gaps' : joined(', ', counted(totals.gaps, 'gap'), lostTime(totals.lostMs));
   return `${counted(frames, 'frame')} · ${lost}`;
 };
 
@@ -214,7 +214,7 @@ const lastFrameWords = ({ lastFrame, now }: Status): string => {
 };
 
 export const gapWords = ({ life: { totals } }: Pick<Status, 'life'>): string =>
-  totals.gaps === 0 ? 'none' : `${count(totals.gaps)}, ${duration(totals.lostMs)} without frames`;
+  totals.gaps === 0 ? 'none' : joined(', ', count(totals.gaps), lostTime(totals.lostMs, ' without frames'));
 
 /** Counts the reconnects by the failure that caused them: `none`, `3: 2 connection-lost, 1 capacity-full`. */
 const reconnectCauses = ({ life }: Status): string => {

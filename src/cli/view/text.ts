@@ -26,6 +26,10 @@ export const duration = (ms: number): string => {
   return h === 0 ? `${min} min ${padded(s)} s` : `${count(h)} h ${padded(min)} min`;
 };
 
+/** Formats the time of gaps. `0 ms` would read as if nothing were missing, so `undefined` if they have none. */
+export const lostTime = (ms: number, words = ''): string | undefined =>
+  ms < 0.5 ? undefined : `${duration(ms)}${words}`;
+
 /** Formats a duration like a stopwatch: `0:07`, `1:02:03`. */
 export const stopwatch = (ms: number): string => {
   const { h, min, s } = clock(Math.max(0, Math.floor(ms / 1_000)));

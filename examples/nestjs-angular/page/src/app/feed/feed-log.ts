@@ -100,7 +100,8 @@ export class FeedLog {
       // Log and totals show the same duration: the one of the gap.
       this.amend((entry) => ({ ...entry, at: from, until: to, details: [...entry.details, words] }));
     } else {
-      const lost = `Frames of ${duration(durationMs)} did not reach this page.`;
+      // A gap may be a single moment.
+      const lost = `Frames${durationMs > 0 ? ` of ${duration(durationMs)}` : ''} did not reach this page.`;
       const details = missed === undefined ? [lost] : [lost, words];
       this.add({ at: to, kind: 'loss', title: 'Frames are missing', details });
     }
