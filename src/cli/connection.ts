@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { proxyFromEnvironment, type TradeFeedOptions } from '../index.js';
+import { credentialEdge } from '../protocol/secret.js';
 import type { CliContext } from './context.js';
 import { localError, usageError } from './errors.js';
 import type { ConnectionValues, ServiceValues } from './options.js';
@@ -50,7 +51,10 @@ const keyFromFile = async (file: string): Promise<string | (() => Promise<string
     const key = (await readFileOf('--key-file', file)).replace(/[\r\n]+$/, '');
     if (/^[\x21-\x7e]+$/.test(key)) return key;
     // Another program may be writing the file. For a later ticket, the feed retries with backoff.
-    throw usageError('The file of --key-file must contain only an API key: one line of visible ASCII characters.');
+    const edge = credentialEdge(key);
+    throw usageError(
+      `The ${edge === undefined ? 'file of --key-file must contain only an API key: one line of visible ASCII characters' : `key in the file of --key-file ${edge}`}.`,
+    );
   };
   const key = await readKey();
   const isRegular = await stat(file).then(

@@ -5,8 +5,8 @@ import { type ConnectionOptions, createSecureContext, type SecureContextOptions 
 import { isLoopback } from '../protocol/contract.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { invalidOptions, type Verdict } from '../protocol/failures/meanings.js';
-import { excessOf, isCredential, Secret } from '../protocol/secret.js';
-import { isText, tryCall } from '../protocol/type-guards.js';
+import { credentialEdge, excessOf, isCredential, Secret } from '../protocol/secret.js';
+import { isText, isUrl, tryCall } from '../protocol/type-guards.js';
 import {
   aBoolean,
   aFunction,
@@ -40,10 +40,11 @@ export interface TicketDispatcher {
 /** The options of a feed. All are optional: `baseUrl` and `apiKey` can come from the environment. */
 export interface TradeFeedOptions {
   /**
-   * The HTTPS base address of the service; it may have a path. `http:` is accepted only for a loopback host.
+   * The HTTPS base address of the service, as a text or a `URL`; it may have a path. `http:` is accepted only for a
+   * loopback host.
    * @defaultValue the environment variable `TRADE_FEED_BASE_URL`
    */
-  readonly baseUrl?: string | undefined;
+  readonly baseUrl?: string | URL | undefined;
   /**
    * The API key, or a function, possibly async, that returns it. It's called before every ticket request, so you can
    * rotate keys, and must return within `ticketTimeoutMs`.
@@ -117,6 +118,7 @@ export interface TradeFeedOptions {
 }
 
 export interface Settings extends TradeFeedOptions {
+  readonly baseUrl?: string | undefined;
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
@@ -140,11 +142,12 @@ const defaults = Object.freeze({
 });
 
 /** Continues a sentence that starts with `baseUrl`. Never shows what could be a key, a password or a query. */
-const baseUrlProblem = (value: unknown): string | undefined => {
+const baseUrlProblem = (given: unknown): string | undefined => {
+  const value = isUrl(given) ? given.href : given;
   if (!isText(value) || value === '') return undefined;
   if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(value))
-    return `has no scheme${isHost(value) ? `: "${value}"` : ''}. Begin it with https://`;
+    return `has no scheme${isHost(value) ? `: "${value}"` : ''}. Begin it with ${schemeFor(value)}`;
   if (!URL.canParse(value)) return "isn't a complete address. Write it as https://feed.example.com";
   const url = new URL(value);
   if (url.username !== '' || url.password !== '')
@@ -163,7 +166,13 @@ const baseUrlProblem = (value: unknown): string | undefined => {
 };
 
 const isHost = (text: string): boolean =>
-  text.length <= 80 && /^(localhost|([a-z\d-]+\.)+[a-z]{2,12}|\d+(\.\d+){3})(:\d+)?\/?$/i.test(text);
+  text.length <= 80 && /^(localhost|([a-z\d-]+\.)+[a-z]{2,12}|\d+(\.\d+){3}|\[::1\])(:\d+)?\/?$/i.test(text);
+
+// The service of another machine has TLS: `http:` is refused there, also in a private network.
+const schemeFor = (address: string): string => {
+  const url = tryCall(() => new URL(`http://${address}`));
+  return url !== undefined && isLoopback(url) ? 'http://' : 'https://';
+};
 
 // `createSecureContext` checks their values: see `isTls`.
 const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
@@ -215,12 +224,12 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   baseUrl: {
     allowed: 'an https: address (http: only for a loopback host) without credentials, query or fragment',
     problem: baseUrlProblem,
-    is: (v) => isText(v) && v !== '' && baseUrlProblem(v) === undefined,
+    is: (v) => (isUrl(v) || (isText(v) && v !== '')) && baseUrlProblem(v) === undefined,
   },
   apiKey: {
     allowed: anApiKey,
     isSecret: true,
-    problem: (v) => `must be ${anApiKey}${excessOf(v)}`,
+    problem: (v) => credentialEdge(v) ?? `must be ${anApiKey}${excessOf(v)}`,
     is: (v) => typeof v === 'function' || v instanceof Secret || isCredential(v),
   },
   ticketTimeoutMs: positiveMs,
@@ -256,6 +265,7 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   return {
     ...defaults,
     ...valid,
+    ...(isUrl(valid.baseUrl) && { baseUrl: valid.baseUrl.href }),
     ...(typeof valid.apiKey === 'string' && { apiKey: new Secret(valid.apiKey) }),
     backoff: resolveBackoff(valid.backoff),
     [isResolved]: true,

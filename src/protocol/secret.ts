@@ -23,7 +23,9 @@ export class Secret {
    */
   constructor(value: string) {
     if (!isCredential(value))
-      throw new TypeError(`A secret must be one or more visible ASCII characters${excessOf(value)}.`);
+      throw new TypeError(
+        `A secret ${credentialEdge(value) ?? `must be one or more visible ASCII characters${excessOf(value)}`}.`,
+      );
     this.#value = value;
   }
 
@@ -82,6 +84,15 @@ const maxCredentialLength = 16_384;
 /** Returns whether a value fits into an HTTP header (RFC 9110, 5.5): visible ASCII, and not too much of it. */
 export const isCredential = (text: unknown): text is string =>
   typeof text === 'string' && text.length <= maxCredentialLength && /^[\x21-\x7e]+$/.test(text);
+
+/** Says what to remove from a value that would be a credential without it, and never shows the value. */
+export const credentialEdge = (value: unknown): string | undefined => {
+  if (typeof value !== 'string' || value === value.trim() || !isCredential(value.trim())) return undefined;
+  const isStart = value !== value.trimStart();
+  const edge = isStart ? value[0] : value.at(-1);
+  const name = /[\r\n]/.test(edge as string) ? 'a line break' : edge === ' ' ? 'a space' : 'white space';
+  return `${isStart ? 'begins' : 'ends'} with ${name}. Remove it`;
+};
 
 /** Describes a credential that's too long, without showing it; `''` for any other value. */
 export const excessOf = (value: unknown): string =>

@@ -89,11 +89,38 @@ export const validated = <T extends object>(
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     const rule = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
-    if (rule === undefined)
-      throw wrongOption(prefix + name, `doesn't exist: the options are ${Object.keys(rules).join(', ')}`);
+    if (rule === undefined) throw wrongOption(prefix + name, unknownName(name, Object.keys(rules), prefix));
     if (!rule.is(value)) throw refusedOption(prefix + name, rule, value);
   }
   return Object.fromEntries(given) as Defined<T>;
+};
+
+const unknownName = (name: string, known: readonly string[], prefix: string): string => {
+  const near = nearest(name, known);
+  const question = near === undefined ? '' : `. Did you mean \`${prefix}${near}\`?`;
+  return `doesn't exist: the options are ${known.join(', ')}${question}`;
+};
+
+/** Returns the word that was probably meant: at most a third of its letters differ, whatever their case. */
+export const nearest = (typed: string, words: readonly string[]): string | undefined => {
+  const lower = typed.toLowerCase();
+  const distances = words.map((word) => distance(lower, word.toLowerCase()) / word.length);
+  const least = Math.min(...distances);
+  return least <= 1 / 3 ? words[distances.indexOf(least)] : undefined;
+};
+
+/** Returns how many letters to insert, remove or replace (Levenshtein, 1966). */
+const distance = (one: string, other: string): number => {
+  let row = Array.from(`${other}.`, (_, n) => n);
+  for (const [at, letter] of [...one].entries()) {
+    let left = at;
+    row = row.map(
+      (above, n) =>
+        (left =
+          n === 0 ? at + 1 : Math.min(above + 1, left + 1, (row[n - 1] as number) + Number(letter !== other[n - 1]))),
+    );
+  }
+  return row[other.length] as number;
 };
 
 export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>, prefix = ''): void => {

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { asyncScheduler, isObservable, type Observable, type SchedulerLike } from 'rxjs';
 import { feeds, isLoopback, ticketFields } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
-import { isBytes, isNumber, isText, tryCall } from '../protocol/type-guards.js';
+import { isBytes, isNumber, isText, isUrl, tryCall } from '../protocol/type-guards.js';
 import { aCount, aFunction, anObject, aScheduler, checkRequired, integerIn } from '../protocol/validate.js';
 import { MAX_TIMER_MS, type Rule, timerMs, validated } from '../protocol/validate.js';
 import { defaultErrorBody, type ErrorBody } from './answers.js';
@@ -55,7 +55,7 @@ export interface TradeFeedServiceOptions {
    * or with `http:` for a loopback host. Changes the `wss_url` of tickets, but not `baseUrl`.
    * @defaultValue the address of the service
    */
-  readonly publicUrl?: string | undefined;
+  readonly publicUrl?: string | URL | undefined;
   /**
    * The payloads of each feed. The service subscribes once to each Observable, from start to shutdown, and sends its
    * payloads to all open connections of the feed. @defaultValue none: only `push` sends payloads
@@ -75,7 +75,7 @@ export interface TradeFeedServiceOptions {
 export interface ServiceSettings {
   readonly port: number;
   readonly tls: TradeFeedServiceOptions['tls'];
-  readonly publicUrl: string | undefined;
+  readonly publicUrl: string | URL | undefined;
   readonly sources: ServiceSources;
   readonly limits: ServiceLimits;
   readonly subprotocols: Readonly<Record<Feed, string>>;
@@ -212,7 +212,8 @@ const observable: Rule = { allowed: 'an Observable of strings or bytes', is: isO
 const perFeed = (rule: Rule) => Object.fromEntries(feeds.map((feed) => [feed, rule])) as Record<Feed, Rule>;
 
 // Clients accept a `wss_url` without TLS only for a loopback host, so the same rule applies here.
-const isOrigin = (value: unknown): boolean => {
+const isOrigin = (given: unknown): boolean => {
+  const value = isUrl(given) ? given.href : given;
   if (!isText(value) || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);
   return url.protocol === 'https:' || isLoopback(url);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { firstValueFrom, race, Subject, timer } from 'rxjs';
 import { feeds } from '../protocol/contract.js';
-import { isCredential } from '../protocol/secret.js';
+import { credentialEdge, isCredential } from '../protocol/secret.js';
 import { isBytes } from '../protocol/type-guards.js';
 import { aBoolean, aCount, checkRequired, integerIn, invalidOption, oneOf } from '../protocol/validate.js';
 import { type Rule, validated } from '../protocol/validate.js';
@@ -140,7 +140,12 @@ const aPayload: Rule = {
 
 const accountRules = { plan: oneOf('free', 'developer'), active: aBoolean, entitled: aBoolean };
 
-const aKey: Rule = { allowed: 'a string of visible ASCII characters without spaces', isSecret: true, is: isCredential };
+const aKey: Rule = {
+  allowed: 'a string of visible ASCII characters without spaces',
+  isSecret: true,
+  problem: credentialEdge,
+  is: isCredential,
+};
 
 const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccount => ({
   id: account.id,

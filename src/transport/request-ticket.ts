@@ -9,10 +9,10 @@ import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseTicket } from '../protocol/parse-ticket.js';
 import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
-import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
+import { credentialEdge, excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { isError } from '../protocol/type-guards.js';
-import { invalidOption } from '../protocol/validate.js';
+import { refusedOption, type Rule } from '../protocol/validate.js';
 import { wasCutShort } from './addresses.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
@@ -201,6 +201,16 @@ const header = (headers: Dispatcher.ResponseData['headers'], name: string): stri
   return Array.isArray(value) ? value[0] : value;
 };
 
+const aKeyFunction = 'a function that returns a string of visible ASCII characters';
+const returnedKey: Rule = {
+  allowed: aKeyFunction,
+  problem: (key) => {
+    const edge = credentialEdge(key);
+    return edge === undefined ? `must be ${aKeyFunction}${excessOf(key)}` : `is a function whose key ${edge}`;
+  },
+  is: isCredential,
+};
+
 export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
   const { apiKey, ticketTimeoutMs } = settings;
   if (apiKey instanceof Secret) return of(apiKey);
@@ -212,8 +222,7 @@ export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
       throw unavailable(isError(cause) ? cause.message : 'it rejected', cause);
     }),
     map((key) => {
-      if (!isCredential(key))
-        throw invalidOption('apiKey', `a function that returns a string of visible ASCII characters${excessOf(key)}`);
+      if (!isCredential(key)) throw refusedOption('apiKey', returnedKey, key);
       return new Secret(key);
     }),
   );

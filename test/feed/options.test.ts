@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { inspect } from 'node:util';
-import { asapScheduler, asyncScheduler, isObservable, VirtualTimeScheduler } from 'rxjs';
+import { asapScheduler, asyncScheduler, firstValueFrom, isObservable, of, VirtualTimeScheduler } from 'rxjs';
 import { Agent as Dispatcher } from 'undici';
 import type { BackoffPolicy } from '../../src/feed/backoff.js';
 import {
@@ -11,7 +11,7 @@ import {
   type TlsOptions,
   type TradeFeedOptions,
 } from '../../src/feed/options.js';
-import { type Feed, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { type Feed, requestTicket, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Secret } from '../../src/protocol/secret.js';
 import { certificateFor } from '../support/certificate.js';
@@ -65,7 +65,7 @@ const options: Readonly<Record<keyof Omit<TradeFeedOptions, 'backoff'>, OptionCa
       ...['https://feed.example.com', 'https://feed.example.com:8443/a/path/', 'HTTPS://FEED.EXAMPLE.COM'],
       ...['http://localhost:8080', 'http://127.9.9.9', 'http://[::1]:8080/path'],
     ],
-    bad: ['', new URL('https://feed.example.com'), null, 5, {}],
+    bad: ['', null, 5, {}, { href: 'https://feed.example.com' }],
   },
   apiKey: { good: ['k', 'sk_live_123', new Secret('k'), () => 'k', () => Promise.resolve('k')], bad: badKeys },
   ticketTimeoutMs: { byDefault: 10_000, good: [0.5, 1, 1e12, Infinity], bad: badMoments },
@@ -138,7 +138,7 @@ describe.each([
     for (const value of bad) {
       const error = refusalOf(() => resolveOptions(given(value)));
       const isShown = (typeof value === 'number' || typeof value === 'boolean') && name !== 'apiKey';
-      expect(error.message).toContain(`Invalid option: \`${path}\` must be `);
+      expect(error.message).toMatch(new RegExp(`^Invalid option: \`${path}\` (must be|begins with|ends with) `));
       if (isShown) expect(error.message).toContain(`, got ${String(value)}. `);
       else expect(error.message).not.toContain(', got');
       expect(everythingOf(error)).not.toContain(marker);
@@ -154,7 +154,16 @@ const withQuery = 'contains a query or a fragment. Remove everything from ? or #
 const addresses: Readonly<Record<string, string>> = {
   [marker]: 'has no scheme. Begin it with https://',
   'feed.example.com': 'has no scheme: "feed.example.com". Begin it with https://',
-  'localhost:8080': 'has no scheme: "localhost:8080". Begin it with https://',
+  // A service on this machine usually has no certificate. To any other one, the key would go without TLS.
+  ...Object.fromEntries(
+    ['localhost:8080', '127.0.0.1:8080', '127.9.9.9', '[::1]:8080'].map((host) => [
+      host,
+      `has no scheme: "${host}". Begin it with http://`,
+    ]),
+  ),
+  'localhost:8080/path': 'has no scheme. Begin it with http://',
+  '192.168.1.5:8080': 'has no scheme: "192.168.1.5:8080". Begin it with https://',
+  'localhost.example.com': 'has no scheme: "localhost.example.com". Begin it with https://',
   '/v1': 'has no scheme. Begin it with https://',
   'https://': "isn't a complete address. Write it as https://feed.example.com",
   'https://feed.example.com\n': 'contains a space or a line break. Remove it',
@@ -177,6 +186,73 @@ it.each(Object.entries(addresses))('says in one sentence what is wrong with the 
   process.env['TRADE_FEED_BASE_URL'] = address;
   const fromEnvironment = refusalOf(() => tradeFeed$('market', { apiKey: marker }));
   expect(fromEnvironment.message).toBe(invalid(`\`baseUrl\` (from TRADE_FEED_BASE_URL) ${problem}`));
+});
+
+describe('an address as a `URL`', () => {
+  it.each<[string, (address: string) => URL]>([
+    ['of this realm', (address) => new URL(address)],
+    // As in jsdom, which has a class of its own.
+    ['of another realm', (href) => ({ href, [Symbol.toStringTag]: 'URL' }) as unknown as URL],
+  ])('%s is the same as its text', (_realm, create) => {
+    const address = create('https://feed.example.com:8443/a/path');
+    expect(resolveOptions({ baseUrl: address }).baseUrl).toBe('https://feed.example.com:8443/a/path');
+    const error = refused('baseUrl', create('http://feed.example.com'));
+    expect(error.message).toBe(invalid(`\`baseUrl\` ${withoutTls}`));
+    expect(everythingOf(refused('baseUrl', create(`https://${marker}@feed.example.com`)))).not.toContain(marker);
+  });
+
+  it('may change after the call, which has no effect', () => {
+    const address = new URL('https://feed.example.com');
+    const settings = resolveOptions({ baseUrl: address });
+    address.host = 'other.example.com';
+    expect(settings.baseUrl).toBe('https://feed.example.com/');
+  });
+});
+
+describe('a key with white space around it', () => {
+  const edges: Readonly<Record<string, string>> = {
+    [`${marker} `]: 'ends with a space. Remove it',
+    [`${marker}\n`]: 'ends with a line break. Remove it',
+    [`${marker}\r\n`]: 'ends with a line break. Remove it',
+    [`${marker}\t`]: 'ends with white space. Remove it',
+    [` ${marker}`]: 'begins with a space. Remove it',
+    [`\ufeff${marker}`]: 'begins with white space. Remove it',
+  };
+  it.each(Object.entries(edges))('says so without showing it: %j', async (key, problem) => {
+    const { baseUrl } = valid;
+    const option = refusalOf(() => resolveOptions({ apiKey: key }));
+    expect(option.message).toBe(invalid(`\`apiKey\` ${problem}`));
+    process.env['TRADE_FEED_API_KEY'] = key;
+    const fromEnvironment = refusalOf(() => resolveTicketOptions({ baseUrl }));
+    expect(fromEnvironment.message).toBe(invalid(`\`apiKey\` (from TRADE_FEED_API_KEY) ${problem}`));
+    const later = of('market' as const).pipe(requestTicket({ baseUrl, apiKey: () => key }));
+    const returned = await firstValueFrom(later).catch((error: unknown) => error);
+    expect((returned as Error).message).toBe(invalid(`\`apiKey\` is a function whose key ${problem}`));
+    for (const error of [option, fromEnvironment, returned])
+      expect(everythingOf(error as TradeFeedError)).not.toContain(marker);
+    expect(() => new Secret(key)).toThrow(new TypeError(`A secret ${problem}.`));
+  });
+});
+
+describe('an unknown option', () => {
+  it.each([
+    [{ apikey: 'k' }, 'apiKey'],
+    [{ baseURL: 'https://x.example' }, 'baseUrl'],
+    [{ APIKEY: 'k' }, 'apiKey'],
+    [{ idleTimoutMs: 1 }, 'idleTimeoutMs'],
+    [{ classfy: () => 'stop' }, 'classify'],
+    [{ backoff: { maxAttempt: 1 } }, 'backoff.maxAttempts'],
+    [{ tls: { CA: cert } }, 'tls.ca'],
+  ])('gets the name that was meant: %j', (given, meant) => {
+    const error = refusalOf(() => tradeFeed$('market', { ...valid, ...given } as TradeFeedOptions));
+    expect(error.message).toMatch(
+      new RegExp(`doesn't exist: the options are .+\\. Did you mean \`${meant}\`\\? Correct`),
+    );
+  });
+
+  it.each(['url', 'timeout', 'x', '', 'retry'])('gets only the list if no name is near: %j', (name) => {
+    expect(refusalOf(() => tradeFeed$('market', { ...valid, [name]: 1 })).message).not.toContain('Did you mean');
+  });
 });
 
 it.each([

@@ -389,11 +389,8 @@ describe('calls with invalid values', () => {
     ['createAccount', [{ active: 1 }], '`active` must be true or false, got 1'],
     ['createAccount', [{ name: 'x' }], "`name` doesn't exist: the options are plan, active, entitled"],
     ['setPlan', ['gold'], "`plan` must be 'free' or 'developer'"],
-    ...['', 'two words', 'né', 'line\n', null, 7].map((value): [string, unknown[], string] => [
-      'createApiKey',
-      [value],
-      key,
-    ]),
+    ['createApiKey', ['line\n'], '`key` ends with a line break. Remove it'],
+    ...['', 'two words', 'né', null, 7].map((value): [string, unknown[], string] => ['createApiKey', [value], key]),
     ['push', ['candles', 'x'], "`feed` must be 'market' or 'raw'"],
     ['push', ['market', { a: 1 }], '`payload` must be a string or a Uint8Array'],
     ['setCapacity', [-1], '`capacity` must be a whole number, 0 or more, or Infinity, got -1'],

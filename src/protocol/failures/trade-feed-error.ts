@@ -252,7 +252,7 @@ const observedIn = ({ summary, detail, option }: FailureFields): string => {
   if (!detail) return summary;
   return option === undefined
     ? `${summary.replace(/\.$/, '')} (${detail}).`
-    : `Invalid option: \`${option}\` ${detail}.`;
+    : `Invalid option: \`${option}\` ${detail}.`.replace('?.', '?');
 };
 
 /** Fields that aren't enumerable: `cause`, as in every Error, and the parts of the message. */
