@@ -236,14 +236,14 @@ describe('a key with white space around it', () => {
 
 describe('an unknown option', () => {
   it.each([
-    [{ apikey: 'k' }, 'apiKey'],
-    [{ baseURL: 'https://x.example' }, 'baseUrl'],
-    [{ APIKEY: 'k' }, 'apiKey'],
-    [{ idleTimoutMs: 1 }, 'idleTimeoutMs'],
-    [{ classfy: () => 'stop' }, 'classify'],
-    [{ backoff: { maxAttempt: 1 } }, 'backoff.maxAttempts'],
-    [{ tls: { CA: cert } }, 'tls.ca'],
-  ])('gets the name that was meant: %j', (given, meant) => {
+    ['apiKey', { apikey: 'k' }],
+    ['baseUrl', { baseURL: 'https://x.example' }],
+    ['apiKey', { APIKEY: 'k' }],
+    ['idleTimeoutMs', { idleTimoutMs: 1 }],
+    ['classify', { classfy: () => 'stop' }],
+    ['backoff.maxAttempts', { backoff: { maxAttempt: 1 } }],
+    ['tls.ca', { tls: { CA: cert } }],
+  ])('gets the name that was meant: %s', (meant, given) => {
     const error = refusalOf(() => tradeFeed$('market', { ...valid, ...given } as TradeFeedOptions));
     expect(error.message).toMatch(
       new RegExp(`doesn't exist: the options are .+\\. Did you mean \`${meant}\`\\? Correct`),
