@@ -1,6 +1,8 @@
 import {
   concat,
   defer,
+  EMPTY,
+  expand,
   filter,
   ignoreElements,
   merge,
@@ -8,11 +10,9 @@ import {
   of,
   ReplaySubject,
   type SchedulerLike,
-  startWith,
   type Subscriber,
-  switchMap,
+  take,
   takeUntil,
-  takeWhile,
   tap,
   timer,
 } from 'rxjs';
@@ -22,6 +22,7 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { relayReports } from '../protocol/failures/meanings.js';
 import { afterTime, relayGap } from '../protocol/feed-state.js';
+import type { Position } from './entries.js';
 import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
@@ -29,6 +30,7 @@ import type { Report } from './relay-reports.js';
 import type { LiveRun } from './feeds.js';
 import { reachedWith, type RelayRun, withWatermark } from './relay-run.js';
 import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
+import { inTurn, laneFor, type Turns } from './turns.js';
 
 /** What the clients of a relay share. */
 export interface ClientHub {
@@ -38,6 +40,7 @@ export interface ClientHub {
   /** Emits per subscriber once its stream has reached `maxAgeMs`. */
   readonly tooOld$: Observable<unknown>;
   readonly report: (event: Report) => void;
+  readonly turns: Turns;
   /** Counts the clients that have joined. */
   joined: number;
 }
@@ -95,8 +98,10 @@ export const sendTo = (
     subscriber.next(message);
     if (message.type === 'connect-again' || message.type === 'complete') subscriber.complete();
   };
+  const { turns } = hub;
   const isFull = () => response?.writableNeedDrain === true;
-  const send = () => client.send(emit, () => subscriber.closed || isFull());
+  const hasMore = () => !subscriber.closed && client.isDue;
+  const send = () => turns.wrote(client.send(emit, () => subscriber.closed || isFull(), turns.clientBytes));
   let unreadBeats = 0;
   const drained$ = new Observable<void>((drains) => {
     // A slow client's response may be full at each heartbeat and still drain in between.
@@ -108,17 +113,30 @@ export const sendTo = (
     return () => response?.off('drain', listener);
   });
   const sends$ = new Observable<never>((sends) => {
-    send();
+    const sendInTurn = (): void => {
+      send();
+      if (hasMore() && !isFull()) turns.later(sendInTurn, laneFor(client.dueBytes));
+    };
+    sends.add(() => turns.drop(sendInTurn));
+    sendInTurn();
     // A client that already has the last message must not subscribe to the source.
     if (subscriber.closed) return;
-    sends.add(batches$.subscribe(send));
-    // While there are many clients, every response drains after every message.
-    sends.add(drained$.subscribe(() => client.isDue && send()));
+    sends.add(batches$.subscribe(() => isFull() || turns.run(sendInTurn, laneFor(client.dueBytes))));
+    // While there are many clients, every response drains after every message. In a replay it drains at once, for as
+    // long as the kernel takes it.
+    sends.add(drained$.subscribe(() => client.isDue && turns.later(sendInTurn, laneFor(client.dueBytes))));
   });
+  const whileRead$ = (source: Observable<unknown>, act: () => void): Observable<never> =>
+    source.pipe(
+      inTurn(turns, 'live'),
+      filter(() => !isFull()),
+      tap(act),
+      ignoreElements(),
+    );
   const live$ = merge(
     sends$,
-    whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
-    whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
+    whileRead$(hub.heartbeats$, () => emit(client.heartbeat())),
+    whileRead$(hub.watermarks$, () => emit(client.watermark())),
   );
   const stuck$ = hub.heartbeats$.pipe(
     filter(() => (unreadBeats = isFull() ? unreadBeats + 1 : 0) === maxSilentBeats),
@@ -127,35 +145,21 @@ export const sendTo = (
       response?.destroy();
     }),
   );
+  /** Emits in the turn of the next send; completes if there's none, or if the client doesn't read. */
+  const nextTurn$ = (): Observable<unknown> => {
+    if (isFull())
+      return drained$.pipe(take(1), takeUntil(timer(lastRead.maxPauseMs, hub.scheduler)), inTurn(turns, 'replay'));
+    return hasMore() ? of(undefined).pipe(inTurn(turns, 'replay')) : EMPTY;
+  };
+  const lastSends$ = defer(() => of(send())).pipe(
+    expand(() => nextTurn$().pipe(tap(send))),
+    takeUntil(timer(lastRead.maxMs, hub.scheduler)),
+  );
   return concat(
-    live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$))),
-    lastSends$(drained$, send, isFull, hub.scheduler),
+    live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$).pipe(inTurn(turns, 'live')))),
+    lastSends$,
     defer(() => of(client.connectAgain(slot.endReason ?? 'sessionEnded')).pipe(tap(emit))),
   ).pipe(takeUntil(stuck$));
-};
-
-const whileRead$ = (source: Observable<unknown>, isFull: () => boolean, act: () => void): Observable<never> =>
-  source.pipe(
-    filter(() => !isFull()),
-    tap(act),
-    ignoreElements(),
-  );
-
-/** Sends the rest for as long as the client reads. */
-const lastSends$ = (
-  drained$: Observable<void>,
-  send: () => unknown,
-  isFull: () => boolean,
-  scheduler: SchedulerLike,
-): Observable<unknown> => {
-  const reads$ = drained$.pipe(startWith(undefined));
-  const paused$ = reads$.pipe(switchMap(() => timer(lastRead.maxPauseMs, scheduler)));
-  return reads$.pipe(
-    tap(send),
-    // A response that isn't full after these messages has taken them all.
-    takeWhile(isFull),
-    takeUntil(merge(paused$, timer(lastRead.maxMs, scheduler))),
-  );
 };
 
 /** Creates one client's messages, starting at its position in the log. */
@@ -170,6 +174,8 @@ export class RelayClient {
   readonly #requestId: string | undefined;
   readonly #stream: string | undefined;
   #progress: Progress;
+  /** Of the lines that were sent. */
+  #bytes = 0;
   /** `undefined` once sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
@@ -207,7 +213,14 @@ export class RelayClient {
     return this.#progress.missed;
   }
 
-  send(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
+  /** Sends what's due, up to the message that exceeds `maxBytes`. Returns the bytes of the log it has sent. */
+  send(emit: (message: RelayMessage) => void, isStopped: () => boolean, maxBytes = Infinity): number {
+    const from = this.#bytes;
+    this.#sendSome(emit, () => isStopped() || this.#bytes - from >= maxBytes);
+    return this.#bytes - from;
+  }
+
+  #sendSome(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
     const events = this.#firstEvents;
     // The feed has stopped and the client has every event, so no stream starts: it gets a 503, and a load balancer can
     // try another replica.
@@ -259,13 +272,18 @@ export class RelayClient {
     if (progress.pendingGapFrom !== undefined) return this.#nextBeforeGap(progress.pendingGapFrom);
     const batch = log.read(progress.position);
     if (batch === undefined) return undefined;
-    this.#progress = advance(progress, batch.end);
+    this.#advance(batch.end);
     this.#hasSentBatch = true;
     const isShared = batch.watermark >= this.#watermark && reachedWith(batch) >= this.#reached;
     this.#sent(Math.max(batch.watermark, this.#watermark));
     return isShared
       ? messageOfStream(this.#run.messageOf(batch), this.#stream)
       : this.#message(withWatermark(linesOf(batch), this.#watermark));
+  }
+
+  #advance(end: Position): void {
+    this.#bytes += end.written - this.#progress.position.written;
+    this.#progress = advance(this.#progress, end);
   }
 
   #sendLast(emit: (message: RelayMessage) => void): void {
@@ -277,6 +295,10 @@ export class RelayClient {
   /** Whether the client may have to receive more than it has. */
   get isDue(): boolean {
     return this.#firstEvents !== undefined || !this.#isAtNewest || this.#run.ended !== undefined;
+  }
+
+  get dueBytes(): number {
+    return this.#run.log.newest.written - this.#progress.position.written;
   }
 
   get #isAtNewest(): boolean {
@@ -298,7 +320,7 @@ export class RelayClient {
     const { position } = this.#progress;
     const one = log.readOne(position);
     if (one === undefined) return undefined;
-    this.#progress = advance(this.#progress, one.end);
+    this.#advance(one.end);
     const lines = linesOf(one);
     const { open, completeFrom, settling } = one.end.state;
     const isFrame = one.end.frames > position.frames;

@@ -37,6 +37,7 @@ import {
   type Report,
 } from './relay-reports.js';
 import { Feeds } from './feeds.js';
+import { inTurn, turnsOf } from './turns.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */
 export interface Relay {
@@ -136,6 +137,7 @@ export const createRelay = (
       maxAgeMs === Infinity ? NEVER : timer(clampMs(maxAgeMs) * (1 - Math.random() / 10), scheduler),
     ),
     report,
+    turns: turnsOf(scheduler),
     joined: 0,
   };
   let refused: RelayStatus['refused'];
@@ -170,12 +172,16 @@ const client$ = (
   receiver: PendingReceiver,
 ): Observable<RelayMessage> =>
   new Observable((subscriber) => {
-    const { report } = clients;
+    const { report, turns } = clients;
     const sent$ = defer(() => {
       const slot = slots.take();
       const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
       const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
-      return race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(
+      const closed$ = slot.ended$.pipe(
+        inTurn(turns, 'live'),
+        switchMap(() => throwError(closedError)),
+      );
+      return race(admission$.pipe(inTurn(turns, 'join')), closed$).pipe(
         take(1),
         tap((admitted) => slots.admit(slot, admitted.user, stream)),
         switchMap(({ select, sinceMs }) =>

@@ -7,6 +7,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
+import { turnsOf } from '../../src/relay/turns.js';
 import { disconnected, gapOf, joined, opened, opening, reconnecting, watermark } from '../operators/stream.js';
 import { cases, isAllCases } from '../support/cases.js';
 import { eventsIn, frame, inOrder, isFrame, range, timeIn, watermarkIn, type WireEvent } from './support.js';
@@ -39,7 +40,14 @@ class Replica {
     /** Missed frames in each report that the client is behind. */
     const behind: number[] = [];
     const hub = {
-      ...{ joined: 0, scheduler: this.#scheduler, heartbeats$: NEVER, watermarks$: NEVER, tooOld$: NEVER },
+      ...{
+        joined: 0,
+        scheduler: this.#scheduler,
+        turns: turnsOf(this.#scheduler),
+        heartbeats$: NEVER,
+        watermarks$: NEVER,
+        tooOld$: NEVER,
+      },
       report: (event: object) => behind.push((event as { missed: number }).missed),
     };
     const client = new RelayClient(this.run, hub, { lastEventId, sinceMs }, undefined);

@@ -1,0 +1,158 @@
+import { asyncScheduler, exhaustMap, type MonoTypeOperatorFunction, Observable, type SchedulerLike } from 'rxjs';
+
+// In: the work of a relay's clients: a live batch, a join, a part of a replay, a heartbeat, an end.
+// Out: the same work, in each turn of the event loop no more than all clients together may cost.
+// Never: a replay before a live batch; more than one part of a client's replay in a turn.
+//
+// 1,000 pages that came back together got 4 MB each in one turn, which is what a kernel buffer takes. For nine seconds
+// no live page got a frame, and no health probe an answer.
+
+/** A piece of a client's work. The same function waits once. */
+export type Work = () => void;
+
+/**
+ * Work by what goes before the others: for clients that have all events but the newest, a join, for clients that are a
+ * little late, a replay.
+ */
+const lanes = ['live', 'join', 'late', 'replay'] as const;
+
+type Lane = (typeof lanes)[number];
+
+/** What all clients together may cost in one turn. */
+const most = { bytes: 2 * 1024 * 1024, ms: 5 };
+
+/**
+ * What a piece of work costs on top of the bytes that it writes. While clients join, turns are short, because Node
+ * accepts one connection in each.
+ */
+const costs: Readonly<Record<Lane, number>> = { live: 16_384, join: most.bytes, late: 16_384, replay: 16_384 };
+
+/** How many bytes of the log a client gets in a turn, and up to how many it is a little late: after a long task, all are. */
+const clientBytes = 64 * 1024;
+const lateBytes = 1024 * 1024;
+
+/** Returns the lane of a client that lacks so many bytes of the log. */
+export const laneFor = (bytes: number): Lane => {
+  if (bytes <= clientBytes) return 'live';
+  return bytes <= lateBytes ? 'late' : 'replay';
+};
+
+/** Divides the work of a relay's clients into turns of the event loop. */
+export interface Turns {
+  /** How many bytes of the log one client gets in a turn: the message that reaches them is the last. */
+  readonly clientBytes: number;
+  /** Runs live work or a join at once if this turn has room for it and nothing goes before it. Otherwise it waits. */
+  run(work: Work, lane: Lane): void;
+  /** Makes work wait for a later turn. */
+  later(work: Work, lane: Lane): void;
+  /** Forgets work that waits. */
+  drop(work: Work): void;
+  /** Counts bytes that work has written. */
+  wrote(bytes: number): void;
+}
+
+/** Returns the turns of the event loop. Virtual time has none: there, all work runs at once. */
+export const turnsOf = (scheduler: SchedulerLike): Turns =>
+  scheduler === asyncScheduler ? new LoopTurns() : virtualTurns;
+
+const virtualTurns: Turns = {
+  clientBytes: Infinity,
+  run: (work) => work(),
+  later: (work) => work(),
+  drop: () => undefined,
+  wrote: () => undefined,
+};
+
+/** Emits each value in a turn. Drops those that come while one waits. */
+export const inTurn = <T>(turns: Turns, lane: Lane): MonoTypeOperatorFunction<T> =>
+  exhaustMap(
+    (value) =>
+      new Observable<T>((subscriber) => {
+        const work = () => {
+          subscriber.next(value);
+          subscriber.complete();
+        };
+        subscriber.add(() => turns.drop(work));
+        turns.run(work, lane);
+      }),
+  );
+
+/** Turns of Node's event loop. One ends with `setImmediate`: after the timers that are due, and after the sockets. */
+export class LoopTurns implements Turns {
+  readonly clientBytes = clientBytes;
+  readonly #now: () => number;
+  readonly #waiting: Readonly<Record<Lane, Set<Work>>> = {
+    live: new Set(),
+    join: new Set(),
+    late: new Set(),
+    replay: new Set(),
+  };
+  /** What this turn has cost. */
+  #bytes = 0;
+  #isEnding = false;
+
+  /** @param now - a monotonic clock, in ms */
+  constructor(now = () => performance.now()) {
+    this.#now = now;
+  }
+
+  run(work: Work, lane: Lane): void {
+    const { live, join } = this.#waiting;
+    const isNext = live.size === 0 && (lane === 'live' || (lane === 'join' && join.size === 0));
+    if (isNext && this.#bytes < most.bytes && !this.#isWaiting(work)) this.#do(work, lane);
+    else this.later(work, lane);
+  }
+
+  later(work: Work, lane: Lane): void {
+    // A client that waits for a part of its replay gets the live events after it.
+    if (this.#isWaiting(work)) return;
+    this.#waiting[lane].add(work);
+    this.#endTurn();
+  }
+
+  drop(work: Work): void {
+    for (const lane of lanes) this.#waiting[lane].delete(work);
+  }
+
+  wrote(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  #isWaiting(work: Work): boolean {
+    const { live, late, replay } = this.#waiting;
+    return replay.has(work) || late.has(work) || live.has(work);
+  }
+
+  #do(work: Work, lane: Lane): void {
+    this.#endTurn();
+    this.#bytes += costs[lane];
+    work();
+  }
+
+  #endTurn(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    setImmediate(() => this.#begin());
+  }
+
+  #begin(): void {
+    this.#isEnding = false;
+    this.#bytes = 0;
+    const endAt = this.#now() + most.ms;
+    const isOver = () => this.#bytes >= most.bytes || this.#now() >= endAt;
+    for (const lane of lanes) this.#serve(lane, isOver);
+  }
+
+  /** Does the work of a lane until the turn is over, but one piece at least: no lane waits for another one for ever. */
+  #serve(lane: Lane, isOver: () => boolean): void {
+    const works = this.#waiting[lane];
+    // Work that waits again is behind these, for a later turn.
+    let left = works.size;
+    for (const work of works) {
+      works.delete(work);
+      this.#do(work, lane);
+      left -= 1;
+      if (left === 0 || isOver()) return;
+    }
+  }
+}
