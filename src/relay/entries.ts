@@ -20,9 +20,8 @@ export interface Position {
   readonly written: number;
 }
 
-/** An event of a log: its time, in epoch ms, and its line in the format of `dataFields`. */
-export interface Line {
-  readonly time: number;
+/** The line of an event, in the format of `dataFields`. */
+interface Line {
   /** The block that contains the line. */
   readonly block: Buffer;
   readonly from: number;
@@ -30,7 +29,7 @@ export interface Line {
 }
 
 /** Where each number of an event is. */
-const column = { seq: 0, frames: 1, at: 2, complete: 3, watermark: 4, written: 5, time: 6, from: 7, to: 8 };
+const column = { seq: 0, frames: 1, at: 2, complete: 3, watermark: 4, written: 5, earliest: 6, from: 7, to: 8 };
 const width = 9;
 
 type References = Pick<Position, 'state' | 'shared'> & Pick<Line, 'block'>;
@@ -54,7 +53,8 @@ export class Entries {
     return this.#size;
   }
 
-  push({ state, shared, ...position }: Position, { block, ...line }: Line): void {
+  /** @param time - of the event, in epoch ms */
+  push({ state, shared, ...position }: Position, time: number, { block, ...line }: Line): void {
     if (this.#size === this.#references.length) this.#grow();
     const slot = this.#slotOf(this.#size);
     const before = this.#references[this.#slotOf(this.#size - 1)];
@@ -66,10 +66,13 @@ export class Entries {
     this.#numbers[slot * width + column.complete] = position.complete;
     this.#numbers[slot * width + column.watermark] = position.watermark;
     this.#numbers[slot * width + column.written] = position.written;
-    this.#numbers[slot * width + column.time] = line.time;
+    this.#numbers[slot * width + column.earliest] = time;
     this.#numbers[slot * width + column.from] = line.from;
     this.#numbers[slot * width + column.to] = line.to;
     this.#size += 1;
+    // A clock is seldom set back, so this seldom finds one.
+    for (let index = this.#size - 2; index >= 0 && this.earliestFrom(index) > time; index -= 1)
+      this.#numbers[this.#slotOf(index) * width + column.earliest] = time;
   }
 
   removeOldest(): void {
@@ -96,8 +99,9 @@ export class Entries {
     return this.#number(index, column.written);
   }
 
-  timeOf(index: number): number {
-    return this.#number(index, column.time);
+  /** Returns the earliest time of an event and all later ones. Never decreases with the index, so a search can halve. */
+  earliestFrom(index: number): number {
+    return this.#number(index, column.earliest);
   }
 
   blockOf(index: number): Buffer {
@@ -105,8 +109,8 @@ export class Entries {
   }
 
   lineOf(index: number): Line {
-    const [time, from, to] = [this.timeOf(index), this.#number(index, column.from), this.#number(index, column.to)];
-    return { time, block: this.blockOf(index), from, to };
+    const [from, to] = [this.#number(index, column.from), this.#number(index, column.to)];
+    return { block: this.blockOf(index), from, to };
   }
 
   #number(index: number, of: number): number {

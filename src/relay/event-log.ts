@@ -145,7 +145,7 @@ export class EventLog {
       shared,
       written: written + this.#used - from - fieldBytes,
     };
-    this.#entries.push(this.#newest, { time, block: this.#block, from, to: this.#used });
+    this.#entries.push(this.#newest, time, { block: this.#block, from, to: this.#used });
     const { capacity, capacityBytes } = this.#bounds;
     while (this.#entries.size > capacity || this.#newest.written - this.#oldest.written > capacityBytes)
       this.#removeOldest();
@@ -190,10 +190,8 @@ export class EventLog {
 
   /** Returns the position after the last event that isn't later than `time`. */
   positionAfter(time: number): Position {
-    let index = this.size;
-    // No binary search: times decrease when a clock is set back.
-    while (index > 0 && this.#entries.timeOf(index - 1) > time) index -= 1;
-    return this.#before(index);
+    const entries = this.#entries;
+    return this.#before(firstIndexWhere(0, this.size, (index) => entries.earliestFrom(index) > time));
   }
 
   /**
@@ -220,10 +218,8 @@ export class EventLog {
   }
 
   earliestAfter(seq: number): number {
-    let earliest = Infinity;
-    for (let index = this.size; index > seq - this.oldest.seq; index -= 1)
-      earliest = Math.min(earliest, this.#entries.timeOf(index - 1));
-    return earliest;
+    const index = Math.max(0, seq - this.oldest.seq);
+    return index < this.size ? this.#entries.earliestFrom(index) : Infinity;
   }
 
   /** Returns whether the event before a stored position is a gap. */

@@ -1,7 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { LoggedEvent } from '../../src/protocol/feed-state.js';
-import type { Position } from '../../src/relay/entries.js';
+import { Entries, type Position } from '../../src/relay/entries.js';
 import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
@@ -206,5 +206,16 @@ describe('a log whose clock may be set back', () => {
       }),
       { numRuns: cases(100) },
     );
+  });
+
+  // 1,000 pages that come from another relay make 1,000 searches.
+  it('finds them in a few steps, however long the log is', () => {
+    const log = new EventLog({ ...roomy, capacity: 50_000 }, () => 5);
+    for (const at of range(1, 60_000)) log.append({ type: 'value', at, json: '0' });
+    const steps = jest.spyOn(Entries.prototype, 'earliestFrom');
+    expect(log.positionAfter(12_345).seq).toBe(12_345);
+    expect(log.earliestAfter(12_345)).toBe(12_346);
+    expect(steps.mock.calls.length).toBeLessThan(20);
+    steps.mockRestore();
   });
 });
