@@ -1,4 +1,5 @@
-import { defer, EMPTY, filter, fromEvent, map, merge, mergeAll, type Observable, retryWhen, scan } from 'rxjs';
+import { defer, EMPTY, filter, fromEvent, map, merge, mergeAll, type Observable, of, retryWhen, scan } from 'rxjs';
+import { timeout } from 'rxjs';
 import { reconnects, withEvents } from '../feed/lifecycle.js';
 import type { Received } from '../protocol/event-line.js';
 import type { RelayedEvent, RelayedValue } from '../protocol/event.js';
@@ -49,13 +50,14 @@ export const relayFeed$ = <T = never>(
   type Value = [T] extends [never] ? never : RelayedValue<T>;
   const settings = resolveRelayFeed(url, options);
   const page$ = pageFeed$.bind(undefined, settings);
-  // If the module can't be loaded, this page opens a separate stream.
+  // If the module can't be loaded in time, this page opens a separate stream.
+  const loading = { first: settings.connectTimeoutMs, scheduler: settings.scheduler, with: () => of(page$()) };
   const shared = () =>
     import('./tabs/shared-feed.js').then(
       ({ sharedFeed$ }) => sharedFeed$(settings, page$),
       () => page$(),
     );
-  return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
+  return (settings.tabs === 'share' ? defer(shared).pipe(timeout(loading), mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
 export const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>

@@ -95,15 +95,13 @@ const begin = (tab: TabState, { post }: Room, role: Role): readonly Received[] =
 
 /** Answers another tab, or emits the events that the leader posts. */
 const receive = (tab: TabState, { post }: Room, message: TabMessage): Events$ => {
-  if (message.type === 'mark') return EMPTY;
-  if (message.type === 'ask' || tab.role === 'leading') {
-    // At once, without a timer: those of a tab in the background may fire once a minute.
-    if (message.type === 'ask' && tab.role === 'leading') {
-      if (message.term > tab.term) tab.lead(message.term);
-      post(tab.welcome());
-    }
-    return EMPTY;
+  const isLeader = tab.role === 'leading';
+  // Answers at once, without a timer: those of a tab in the background may fire once a minute.
+  if (message.type === 'ask' && isLeader) {
+    if (message.term > tab.term) tab.lead(message.term);
+    post(tab.welcome());
   }
+  if (message.type === 'ask' || message.type === 'mark' || isLeader) return EMPTY;
   const isEarlier = message.term < tab.term;
   // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
   if (message.type === 'leads' && (isEarlier || !tab.isFollower)) post({ type: 'ask', term: tab.term });
@@ -140,7 +138,7 @@ const inputsOfLock$ = (tab: TabState, room: Room, settings: RelayFeedSettings): 
     map((): Input => 'granted'),
     endWith('lost' as const),
     // It may be stolen while this tab waits for those messages.
-    switchMap((name) => (name === 'granted' ? concat(caughtUp$, of(name)) : of(name))),
+    switchMap((name) => concat(name === 'granted' ? caughtUp$ : EMPTY, of(name))),
     repeat(),
     // Without the lock this tab can follow, or have its own stream.
     catchError(() => of('refused' as const)),
@@ -157,8 +155,10 @@ const inputsOfLock$ = (tab: TabState, room: Room, settings: RelayFeedSettings): 
 const takeover$ = (tab: TabState, { lock$, leader, caughtUp$ }: Room, { scheduler }: RelayFeedSettings) => {
   const steals = (role: Role) => role === 'seizing' || (role === 'claiming' && tab.term === 0);
   // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
-  const deciding$ = (n = 1): Observable<void> =>
-    lock$(` takeover ${n}`).pipe(timeout({ first: 1_000, scheduler, with: () => deciding$(n + 1) }));
+  const deciding$ = (n = 1): Observable<void> => {
+    const next$ = () => (n < mostBlocked ? deciding$(n + 1) : EMPTY);
+    return lock$(` takeover ${n}`).pipe(timeout({ first: 1_000, scheduler, with: next$ }));
+  };
   const decided$ = defer(leader).pipe(
     delayWhen(() => tab.role$.pipe(filter(steals))),
     delayWhen(() => caughtUp$),
@@ -181,6 +181,9 @@ const takeover$ = (tab: TabState, { lock$, leader, caughtUp$ }: Room, { schedule
   );
 };
 
+/** If more tabs than this are blocked while they decide, or if no lock is granted, the others keep their own streams. */
+const mostBlocked = 5;
+
 type Room = ReturnType<typeof openRoom>;
 
 /** Opens what the tabs of an address share: a channel, and locks. The tab that holds the lock without a suffix leads. */
@@ -199,7 +202,7 @@ const openRoom = (url: string) => {
     caughtUp$: defer(() => {
       // A `BroadcastChannel` doesn't receive its own messages, so a second one posts the mark.
       const other = new BroadcastChannel(name);
-      const tab = String(Math.random());
+      const tab = crypto.randomUUID();
       other.postMessage({ type: 'mark', tab });
       return messages$.pipe(
         first((message) => message.type === 'mark' && message.tab === tab),

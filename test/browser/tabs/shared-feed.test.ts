@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import type { Locks } from '../../../src/browser/page-globals.js';
-import { applyUpdate, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
+import { applyUpdate, joins, type Role, roles, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
@@ -458,6 +458,17 @@ describe('a follower', () => {
     await waitFor(() => other.received.some((message) => message.type === 'ask' && message.term === 7));
   });
 
+  it.each([
+    [true, ['opened']],
+    [false, ['opened', 'relay-lost', 'reconnecting', 'opened']],
+  ])('is interrupted by a new leader unless the stream of that leader already runs: %s', async (isOpen, types) => {
+    const { other, tab } = await follow();
+    other.post({ type: 'leads', term: 1, isOpen });
+    other.batch(1, 2);
+    await hasFrames(tab, 1);
+    expect([tab.types, tab.texts]).toEqual([types, ['2']]);
+  });
+
   it('leaves before the browser freezes the page, and joins again after that', async () => {
     const { other, tab } = await follow();
     expect(locks.waiting).toBe(1);
@@ -548,8 +559,8 @@ describe('a page that cannot share', () => {
     browser.set('BroadcastChannel', Muted);
     return { connect: (is = true) => void (isConnected = is) };
   };
-  /** Waits until tabs wait, each at least for one timer. */
-  const hasTimers = ({ scheduler }: Clock, count: number) => waitFor(() => scheduler.actions.length >= count);
+  /** How many timers end within 2 s. Those of connections and of imports are longer. */
+  const timers = (clock: Clock) => clock.scheduler.actions.filter(({ delay }) => delay <= clock.now + 2_000).length;
   const refused = (error: unknown) => ({ request: () => Promise.reject(error as Error) });
   const thrown = (error: unknown) => ({
     request: () => {
@@ -592,7 +603,7 @@ describe('a page that cannot share', () => {
     const { source, web, clients, hasClients } = await serveRelay();
     const clock = new Clock();
     const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
-    await hasTimers(clock, 3);
+    await waitFor(() => clients() + timers(clock) >= 3);
     clock.pass(2_000);
     await hasClients(3);
     source.emit(opened(clock.now));
@@ -611,7 +622,7 @@ describe('a page that cannot share', () => {
     const clock = new Clock();
     const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
     // One has the lock, and waits a second for what the leader before it has posted.
-    await waitFor(() => locks.waiting === 2 && clock.scheduler.actions.length === 4);
+    await waitFor(() => locks.waiting === 2 && timers(clock) === 4);
     clock.pass(2_000);
     await hasClients(3);
     source.emit(opened(clock.now));
@@ -650,6 +661,55 @@ describe('a page that cannot share', () => {
     openTab(web.url, { tabs: 'separate' });
     openTab(web.url, { tabs: undefined });
     await hasClients(5);
+  });
+});
+
+describe('the roles of a tab', () => {
+  const silentMs = (...path: readonly Role[]) => path.reduce((sum, role) => sum + (roles[role].silentMs ?? 0), 0);
+
+  it('let a silent leader be asked after 2 s, doubted after 3 s, and lose its lock after 4 s', () => {
+    const path: readonly Role[] = ['following', 'checking', 'doubting', 'seizing'];
+    expect(path.map((_role, n) => silentMs(...path.slice(0, n)))).toEqual([0, 2_000, 3_000, 4_000]);
+    expect(path.map((role) => roles[role].silent)).toEqual(['checking', 'doubting', 'seizing', 'alone']);
+  });
+
+  it('have a stream in less than 2 s if no leader answers, and take over 4 s after the question', () => {
+    expect([roles.asking.silent, roles.alone.silent]).toEqual(['alone', 'claiming']);
+    expect([silentMs('asking'), silentMs('asking', 'alone')]).toEqual([1_500, 4_000]);
+  });
+
+  it('never leave a tab without a stream for ever: only those with a stream of their own wait without a limit', () => {
+    const patient = Object.entries(roles).filter(([, rules]) => rules.silentMs === undefined);
+    expect(patient.map(([role]) => role)).toEqual(['claiming', 'leading']);
+  });
+});
+
+describe('joins', () => {
+  const [never, before, own] = [
+    { isOpen: false, wasOpen: false },
+    { isOpen: false, wasOpen: true },
+    { isOpen: true, wasOpen: false },
+  ];
+  const at = (seq: number) => formatEventId('run', { seq, frames: seq, at: seq * 10, complete: seq * 10 });
+  const update = (type: Update['type'], from?: string, to = from): Update => {
+    return { type, from, to, lines: [], shiftMs: 0, aheadMs: 0 };
+  };
+
+  it.each<[string, boolean, typeof never, Id, Update]>([
+    ['the answer of a leader', true, never, undefined, update('welcome', at(9))],
+    ['the answer of a leader after an interruption', true, before, at(5), update('welcome', at(9))],
+    ['the answer of a leader while its own stream is open', false, own, at(9), update('welcome', at(9))],
+    ['a batch without knowing the state', false, never, at(9), update('batch', at(9), at(10))],
+    ['a batch that continues', true, before, at(9), update('batch', at(9), at(10))],
+    ['a batch that it has', true, before, at(12), update('batch', at(9), at(10))],
+    ['a batch after a loss', false, before, at(8), update('batch', at(9), at(10))],
+    ['a batch of another log', false, before, 'x.8.8.80', update('batch', at(9), at(10))],
+    ['a batch that continues its own stream', true, own, at(9), update('batch', at(9), at(10))],
+    ['a batch that is ahead of its own stream', false, own, at(8), update('batch', at(9), at(10))],
+    ['events of the leader itself while its own stream is open', false, own, at(9), update('batch', at(9))],
+    ['a batch while its own stream has no id yet', false, own, undefined, update('batch', at(9), at(10))],
+  ])('decides whether a tab can follow from %s: %s', (_what, expected, state, id, message) => {
+    expect(joins({ id, ...state }, message)).toBe(expected);
   });
 });
 
@@ -737,3 +797,18 @@ describe('applyUpdate', () => {
 });
 
 type Id = string | undefined;
+
+it('a tab has a separate stream after connectTimeoutMs if the code for sharing never loads', async () => {
+  jest.unstable_mockModule('../../../src/browser/tabs/shared-feed.js', () => new Promise(() => undefined));
+  jest.resetModules();
+  const { relayFeed$ } = await import('../../../src/browser/relay-feed.js');
+  const { web, clients, hasClients } = await serveRelay();
+  const clock = new Clock();
+  const options = { tabs: 'share', scheduler: clock.scheduler, connectTimeoutMs: 3_000 } as const;
+  const subscription = relayFeed$(web.url, options).subscribe();
+  atEnd(() => subscription.unsubscribe());
+  clock.pass(2_999);
+  expect([clients(), web.requests]).toEqual([0, []]);
+  clock.pass(1);
+  await hasClients(1);
+});
