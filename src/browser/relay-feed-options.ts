@@ -49,8 +49,9 @@ export interface RelayFeedOptions {
    */
   readonly resumeIn?: ResumeStore | undefined;
   /**
-   * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives. They must
-   * belong to the same signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
+   * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives. If that tab
+   * doesn't answer for 4 s, another one takes over. A tab that can't share has a separate stream. They must belong to the
+   * same signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
    */
   readonly tabs?: 'share' | 'separate' | undefined;
   /** Clock and timers, for tests. @defaultValue `asyncScheduler` */

@@ -57,7 +57,8 @@ export const relayFeed$ = <T = never>(
       ({ sharedFeed$ }) => sharedFeed$(settings, page$),
       () => page$(),
     );
-  return (settings.tabs === 'share' ? defer(shared).pipe(timeout(loading), mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
+  const shared$ = defer(shared).pipe(timeout(loading), mergeAll());
+  return (settings.tabs === 'share' ? shared$ : page$()) as Observable<RelayedEvent | Value>;
 };
 
 export const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>

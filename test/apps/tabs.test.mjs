@@ -251,9 +251,9 @@ describe('a tab', () => {
         assert.deepEqual(numbers, inOrder(1));
         // On a slow machine the new stream can stall before it opens.
         assert.match(types.join(), /^opened(,relay-(stalled|lost),reconnecting)+,opened$/);
-        console.log(JSON.stringify({how}));const silentMs = Math.max(...times.slice(1).map((at, n) => at - times[n]));
+        const silentMs = Math.max(...times.slice(1).map((at, n) => at - times[n]));
         const down = states.find(({ state }) => state === 'reconnecting');
-        const downMs = down.at - blockedAt; console.log({silentMs, downMs});
+        const downMs = down.at - blockedAt;
         assert.ok(downMs < 5_000 && silentMs < 7_000, `not live after ${downMs} ms, frames again after ${silentMs} ms`);
       }
       assert.equal(results.filter((each) => each.streams > 0).length, 1, 'one tab took over');

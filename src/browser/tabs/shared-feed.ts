@@ -210,7 +210,7 @@ const openRoom = (url: string) => {
       );
     }),
     /** A tab whose messages don't arrive isn't answered, or loses the lock. */
-    post: (message: TabMessage) => void tryCall(() => channel.postMessage(message)),
+    post: (message: TabMessage) => tryCall(() => channel.postMessage(message)),
     close: () => channel.close(),
     lock$: (suffix = '', steal = false) => tabLock$(locks, name + suffix, steal),
     leader: async () => (await locks.query()).held.find((lock) => lock.name === name)?.clientId,

@@ -118,9 +118,7 @@ export class TabState extends ResumePoint {
   }
 
   /** Handles a leader's message. Returns this tab's events for it; `undefined` if it doesn't follow from there on. */
-  receive(
-    message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' | 'ended' }>,
-  ): Observable<Received> | undefined {
+  receive(message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' | 'ended' }>): Observable<Received> | undefined {
     const { isFollower, isOpen } = this;
     const wasOpen = this.#lost !== undefined;
     this.term = message.term;
@@ -134,9 +132,7 @@ export class TabState extends ResumePoint {
     if (!follows) return undefined;
     this.clock.follow(message.shiftMs, message.aheadMs);
     const { events, id = '' } = applyUpdate(this.id, message, this.clock.now());
-    return from([...this.#goesOn(message.type, events), ...events]).pipe(
-      tap({ complete: () => this.reached(id, []) }),
-    );
+    return from([...this.#goesOn(message.type, events), ...events]).pipe(tap({ complete: () => this.reached(id, []) }));
   }
 
   /** Returns the lost state if the same stream continues. The events of another one begin with its state. */

@@ -2,7 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import type { Locks } from '../../../src/browser/page-globals.js';
-import { applyUpdate, joins, type Role, roles, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
+import {
+  applyUpdate,
+  joins,
+  type Role,
+  roles,
+  type TabMessage,
+  type Update,
+} from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
@@ -297,7 +304,10 @@ describe('a follower', () => {
     if (tab.frames.length === 0) other.batch(1, 3);
     await hasFrames(tab, 2);
     clock.pass(1_900);
-    expect([tab.types, tab.texts]).toEqual([['opened', 'relay-stalled', 'reconnecting', 'opened'], ['2', '3']]);
+    expect([tab.types, tab.texts]).toEqual([
+      ['opened', 'relay-stalled', 'reconnecting', 'opened'],
+      ['2', '3'],
+    ]);
     expect(other.isStolen()).toBe(false);
     for (const [n, event] of tab.events.slice(1).entries())
       expect(timeOf(event)!).toBeGreaterThanOrEqual(timeOf(tab.events[n]!)!);
@@ -561,7 +571,7 @@ describe('a page that cannot share', () => {
   };
   /** How many timers end within 2 s. Those of connections and of imports are longer. */
   const timers = (clock: Clock) => clock.scheduler.actions.filter(({ delay }) => delay <= clock.now + 2_000).length;
-  const refused = (error: unknown) => ({ request: () => Promise.reject(error as Error) });
+  const refused = (error: Error) => ({ request: () => Promise.reject(error) });
   const thrown = (error: unknown) => ({
     request: () => {
       throw error;
@@ -651,7 +661,10 @@ describe('a page that cannot share', () => {
     clock.pass(1);
     await hasClients(2);
     await hasFrames(tab, 2);
-    expect([tab.types, tab.texts]).toEqual([['opened', 'relay-stalled', 'reconnecting', 'opened'], ['1', '2']]);
+    expect([tab.types, tab.texts]).toEqual([
+      ['opened', 'relay-stalled', 'reconnecting', 'opened'],
+      ['1', '2'],
+    ]);
     expect(locks.stolen).toBe(0);
   });
 
