@@ -47,7 +47,7 @@ export async function* diagnose(
   values: DoctorValues,
   { env }: Pick<CliContext, 'env'>,
 ): AsyncGenerator<Finding, void, void> {
-  yield nodeFinding(process.versions.node);
+  yield nodeFinding(process.versions.node, Date.now());
   const options = await settingsOf(values, env);
   if ('status' in options) return yield options;
   const url = new URL(options.baseUrl as string);
@@ -98,11 +98,31 @@ const findingOf = (error: unknown): Finding => {
 
 const oldestNode = [20, 19] as const;
 
-export const nodeFinding = (version: string): Finding => {
+/** When the security fixes of each line end: https://github.com/nodejs/release. Odd lines are never supported for long. */
+const endOfFixes: Readonly<Record<number, string>> = {
+  20: '2026-04-30',
+  21: '2024-06-01',
+  22: '2027-04-30',
+  23: '2025-06-01',
+  24: '2028-04-30',
+  25: '2026-06-01',
+  26: '2029-04-30',
+};
+
+const anyOf = new Intl.ListFormat('en', { type: 'disjunction' });
+
+export const nodeFinding = (version: string, now: number): Finding => {
   const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
-  if (isSupported) return ok(`Node ${version}`);
-  return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
+  if (!isSupported)
+    return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
+  const end = endOfFixes[major];
+  if (end === undefined || now < Date.parse(end)) return ok(`Node ${version}`);
+  const lines = Object.entries(endOfFixes).flatMap(([line, date]) =>
+    Number(line) % 2 === 0 && now < Date.parse(date) ? [line] : [],
+  );
+  const advice = `Install Node ${lines.length > 0 ? anyOf.format(lines) : 'in a line that gets them'}.`;
+  return warning(`Node ${version} has had no security fixes since ${end}.`, advice);
 };
 
 // Creating the operator validates the options, before any I/O.
