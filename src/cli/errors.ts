@@ -2,6 +2,7 @@ import { LogError } from '../log/log-error.js';
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
+import { counted, joined } from './view/text.js';
 
 export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
 const connecting = ['demo', 'listen', 'record', 'doctor'] as const;
@@ -139,7 +140,7 @@ export const exitCodeOf = (error: unknown): ExitCode => {
 };
 
 interface CommandTexts {
-  readonly summary?: string;
+  readonly summary?: string | ((detail: string | undefined) => string);
   /** Hides the detail, which names options of the library. */
   readonly detail?: false;
   readonly advice?: string;
@@ -148,7 +149,11 @@ interface CommandTexts {
 /** Texts that replace the library's advice about the code of an app. */
 const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'invalid-options': { summary: "The settings aren't valid.", advice: 'See --help.' },
-  'retries-exhausted': { detail: false },
+  'retries-exhausted': {
+    summary: (detail) => `The feed gave up after ${reconnectsIn(detail)} without a stable connection.`,
+    detail: false,
+    advice: 'To allow more reconnects, raise --retries.',
+  },
   'invalid-api-key': { advice: 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.' },
   'api-key-unavailable': { summary: "The API key can't be read.", advice: 'Check TRADE_FEED_API_KEY or --key-file.' },
   'untrusted-certificate': {
@@ -160,6 +165,9 @@ const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'invalid-frame': { advice: 'Check whether a proxy changes the bytes.' },
   'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
 };
+
+/** The detail of `retries-exhausted` begins with the limit: `maxAttempts is 3; …`. */
+const reconnectsIn = (detail = ''): string => `${counted(Number(/\d+/.exec(detail)), 'reconnect')} (--retries)`;
 
 /** What users of the command call the library's options. */
 const settingNames: Readonly<Record<string, string>> = {
@@ -177,20 +185,20 @@ export const whatHappened = ({ code, summary, detail, option }: TradeFeedError):
   const texts = commandTexts[code] ?? {};
   const setting = option === undefined ? [] : [settingNames[option] ?? option];
   const observed = texts.detail === false ? '' : [...setting, ...(detail === undefined ? [] : [detail])].join(' ');
-  const text = texts.summary ?? withSettings(summary);
+  const text = typeof texts.summary === 'function' ? texts.summary(detail) : (texts.summary ?? withSettings(summary));
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 
 export const adviceFor = ({ code, advice, certificate }: TradeFeedError): string =>
   (certificate === undefined ? commandTexts[code]?.advice : undefined) ?? withSettings(advice);
 
-/** Says what happened, what had failed before, and what to do. */
+/** Says what happened, what had failed before, and what to do. If the feed gave up, the last failure is the cause. */
 export const failureWords = (failure: TradeFeedError): string => {
   const { code, previous, cause } = failure;
-  const before = cause instanceof TradeFeedError ? cause : previous;
-  return [
-    whatHappened(failure),
-    ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
-    adviceFor(failure),
-  ].join(' ');
+  const before = previous && previous.code !== code ? `Before that: ${whatHappened(previous)}` : '';
+  const last =
+    cause instanceof TradeFeedError
+      ? `The last failure was ${cause.code}: ${whatHappened(cause)} ${adviceFor(cause)}`
+      : before;
+  return joined(' ', whatHappened(failure), last, adviceFor(failure));
 };

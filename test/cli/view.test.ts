@@ -276,9 +276,9 @@ describe('the text of a failure', () => {
     expect(failureWords(copyFailure(forbidden, { previous: forbidden }))).not.toContain('Before that');
     const facts = { stage: 'ticket', code: 'retries-exhausted', detail: 'maxAttempts is 2', cause: forbidden } as const;
     expect(failureWords(createTradeFeedError(facts))).toBe(
-      'The feed gave up after --retries reconnects without a stable connection. ' +
-        "Before that: The account is inactive or isn't entitled to the stream (HTTP 403). " +
-        'See the cause. To allow more reconnects, raise --retries.',
+      'The feed gave up after 2 reconnects (--retries) without a stable connection. The last failure was not-entitled: ' +
+        "The account is inactive or isn't entitled to the stream (HTTP 403). Restore access, or use a key of an account that has it. " +
+        'To allow more reconnects, raise --retries.',
     );
   });
 

@@ -105,7 +105,13 @@ describe('listen', () => {
   });
 
   it.each<[string, string, Readonly<Record<string, string>>, number, RegExp]>([
-    ['a service that cannot be reached', '--retries 0', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:9' }, 7, /gave up/],
+    [
+      'a service that cannot be reached',
+      '--retries 1',
+      { TRADE_FEED_BASE_URL: 'http://127.0.0.1:9' },
+      7,
+      /gave up after 1 reconnect \(--retries\) .* The last failure was ticket-endpoint-unreachable: .*ECONNREFUSED.*raise --retries\.$/m,
+    ],
     ['a proxy of another kind', '', { HTTPS_PROXY: 'socks5://a.example:1080' }, 2, /HTTPS_PROXY must be the http: or/],
     ['a wrong option', '--base-url http://a.example', {}, 2, /^.*the base URL is http:.*\nTry .*\n$/],
   ])('stops at %s', async (_what, args, env, code, words) => {
