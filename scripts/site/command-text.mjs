@@ -19,7 +19,8 @@ const withActions = (text, argument) => {
 /** A bar ends a cell, also in code. */
 const cell = (text) => text.replaceAll('|', '\\|');
 
-const usageOf = (name, { argument }) => {
+const usageOf = (name, { argument, usage }) => {
+  if (usage) return `rx-trade-feed ${name} ${usage}`;
   const [open, close] = argument?.required ? ['<', '>'] : ['[', ']'];
   const argumentText = argument && `${open}${argument.name()}${argument.variadic ? '...' : ''}${close}`;
   return ['rx-trade-feed', name, '[options]', argumentText].filter(Boolean).join(' ');

@@ -14,6 +14,8 @@ export type ValuesOf<O extends Options> = {
 
 export interface CommandSpec<A, O extends Options> {
   readonly argument?: Argument & { readonly ofType?: A };
+  /** What follows the name of the command, if it needs an option. @defaultValue the options and the argument */
+  readonly usage?: string;
   readonly summary: string;
   readonly description: readonly string[];
   readonly options: O;

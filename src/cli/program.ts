@@ -82,6 +82,8 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   if (first === 'help')
     return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
   if (first === undefined) throw usageError(`Missing command. ${listOfCommands}`);
+  const lower = first.toLowerCase();
+  if (!isCommand(first) && isCommand(lower)) throw usageError(`There is no command ${first}. Did you mean ${lower}?`);
   let parsed: ParsedCommand | undefined;
   let text = '';
   const program = createProgram((part) => (text += part));
@@ -122,10 +124,11 @@ const createProgram = (print: (text: string) => void): Command =>
 const addCommand = (
   program: Command,
   name: string,
-  { argument, summary, description, options, examples, run }: AnyCommand,
+  { argument, usage, summary, description, options, examples, run }: AnyCommand,
   onParsed: (command: ParsedCommand) => void,
 ): void => {
   const command = program.command(name).summary(summary).description(description.join('\n\n'));
+  if (usage !== undefined) command.usage(usage);
   if (argument !== undefined) command.addArgument(argument);
   for (const option of Object.values(options)) command.addOption(option);
   const lines: Section = ['Examples', examples.map(([line, effect]) => `  # ${effect}\n  ${line}`)];
@@ -154,13 +157,27 @@ const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
   args.map((arg, index) => {
     const flag = arg.replace(/=.*/s, '');
     const option = options.find(({ short, long }) => flag === short || flag === long);
-    if (option === undefined) return arg.startsWith('--') ? flag : arg;
+    if (option === undefined) return arg.startsWith('-') ? unknownFlag(flag, options) : arg;
     const [name, hasValue, next = '--'] = [`--${option.name()}`, flag !== arg, args[index + 1]];
     if (hasValue && !option.required) throw usageError(`${name} takes no value.`);
     if (option.required && !hasValue && /^-[^\d.]/.test(next))
       throw usageError(`${name} needs a value: ${option.flags.replace(/.*<(.*)>/, '$1')}.`);
     return arg;
   });
+
+/**
+ * Returns an unknown flag in the spelling for which commander finds a suggestion: it compares names with two dashes and
+ * their case. Refuses one that differs from an option only in its dashes and its case.
+ */
+const unknownFlag = (flag: string, options: Command['options']): string => {
+  if (/^-$|^--$|^-[\d.]|^(-h|--help)$/.test(flag)) return flag;
+  const letters = (name = ''): string => name.replaceAll(/[-_]/g, '').toLowerCase();
+  const names = [...options.flatMap(({ short, long }) => [long, short]), '--help', '-h'];
+  const meant = names.find((name) => letters(name) === letters(flag));
+  if (meant !== undefined) throw usageError(`There is no option${quoted(flag)}. Did you mean ${meant}?`);
+  if (flag.startsWith('--')) return flag.toLowerCase();
+  return /^-[a-z-]{2,}$/i.test(flag) && !names.includes(flag.slice(0, 2)) ? `-${flag.toLowerCase()}` : flag;
+};
 
 const explain = ({ code, message }: CommanderError, command: Command): Error => {
   const [, word = '', meant] = /'(.*?)'(?:\s+\(Did you mean (.*)\?\))?$/.exec(message) ?? [];

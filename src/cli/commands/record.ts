@@ -10,6 +10,7 @@ import { statusView, writeSummary } from '../view/status.js';
 
 export const command = defineCommand({
   argument: feedArgument,
+  usage: '--output <FOLDER> [options] [feed]',
   summary: 'record a feed in a log, with its gaps and events',
   description: `
     Appends to a log, a folder of files with one JSON object per line. jq and DuckDB can read them; replay and serve
