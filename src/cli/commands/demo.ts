@@ -82,7 +82,7 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
 const missing = (present: string, absent: string): Error =>
   usageError(`There is ${present}, but no ${absent}. Set both to use that service, or neither to use a local one.`);
 
-/** When the local service goes away, and for how long, in ms: at most half of the time until it does so again. */
+/** When the local service goes away, and for how long, in ms: at most a quarter of the time. */
 const [firstOutageMs, defaultOutageMs, longestOutageMs] = [8_000, 30_000, 3_000];
 
 const localService = async (feed: Feed, values: Values, listenLine: string): Promise<DemoService> => {
@@ -114,7 +114,7 @@ type Outages = Readonly<Record<'firstMs' | 'everyMs' | 'lastsMs', number>>;
 export const outagesEvery = (everyMs: number): Outages => ({
   firstMs: Math.min(firstOutageMs, everyMs),
   everyMs,
-  lastsMs: Math.min(longestOutageMs, everyMs / 2),
+  lastsMs: Math.min(longestOutageMs, everyMs / 4),
 });
 
 /** Counts down to the next outage, or to its end. */

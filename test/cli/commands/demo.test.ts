@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { outagesEvery, outageWords } from '../../../src/cli/commands/demo.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
+import { waitFor } from '../../support/wait-for.js';
 import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
 
 const command = commandRunner();
@@ -35,9 +36,13 @@ describe('demo', () => {
   });
 
   it('makes the feed reconnect at intervals', async () => {
-    const { stdout, end } = command('demo --outage-every 300ms');
-    await stdout.until(/next outage in 1 s/);
-    await stdout.until(/Frames may be missing/);
+    using _timers = fakeTimers();
+    const { stdout, end } = command('demo --outage-every 6s');
+    await stdout.until(/next outage in 6 s[^]*\(connection 1\)/);
+    await waitFor(() => {
+      jest.advanceTimersByTime(50);
+      return /Frames may be missing[^]*Frames may be missing/.test(stdout.text);
+    });
     expect(await end()).toBe(0);
     expect(stdout.text).toMatch(/Disconnected, server-shutdown: The service shut down[^]*gaps {8}[1-9]\d*,/);
   });
@@ -100,7 +105,8 @@ describe('demo', () => {
     [11_000, 30_000, 'next outage in 27 s'],
     [38_000, 30_000, 'outage, back in 3 s'],
     [0, 5_000, 'next outage in 5 s'],
-    [5_000, 5_000, 'outage, back in 3 s'],
+    [5_000, 5_000, 'outage, back in 2 s'],
+    [6_250, 5_000, 'next outage in 4 s'],
     [9_000, 3_600_000, 'outage, back in 2 s'],
     [11_000, 3_600_000, 'next outage in 59 min 57 s'],
   ])('counts down: after %d ms with an outage every %d ms it says %s', (ms, everyMs, words) => {
