@@ -2,7 +2,12 @@ import type { Writable } from 'node:stream';
 import { firstValueFrom, fromEvent, merge, NEVER, noop, type Observable, of, switchMap, tap, timer } from 'rxjs';
 import type { CliContext, Interrupt } from './context.js';
 import { CliError, ExitCode, localError } from './errors.js';
-import type { Ending } from './follow.js';
+
+/** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
+export type Ending =
+  | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' }
+  | { readonly kind: 'interrupted'; readonly signal: Interrupt }
+  | { readonly kind: 'failed'; readonly error: unknown };
 
 /** Writes a result as one JSON object or as lines. See {@link writeText}. */
 export const writeResult = (

@@ -2,16 +2,10 @@ import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, mer
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
-import type { CliContext, Interrupt } from './context.js';
-import { brokenBy } from './delivery.js';
+import type { CliContext } from './context.js';
+import { brokenBy, type Ending } from './delivery.js';
 import { ExitCode } from './errors.js';
 import type { View } from './view/terminal.js';
-
-/** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
-export type Ending =
-  | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' }
-  | { readonly kind: 'interrupted'; readonly signal: Interrupt }
-  | { readonly kind: 'failed'; readonly error: unknown };
 
 /** The events that a command shows. The ending reports `stopped`, and only windows need watermarks. */
 export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;

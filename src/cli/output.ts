@@ -5,8 +5,8 @@ import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.
 import { writeFrame } from '../operators/node/write-frame.js';
 import { printable } from '../protocol/printable.js';
 import { type CliContext, isTerminal } from './context.js';
-import { brokenOf, written } from './delivery.js';
-import type { CliEvent, Ending } from './follow.js';
+import { brokenOf, type Ending, written } from './delivery.js';
+import type { CliEvent } from './follow.js';
 
 type OutputLine = string | Uint8Array;
 

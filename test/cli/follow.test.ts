@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { averageRate, type Bounds, type CliEvent, currentRate, type Ending } from '../../src/cli/follow.js';
+import type { Ending } from '../../src/cli/delivery.js';
+import { averageRate, type Bounds, type CliEvent, currentRate } from '../../src/cli/follow.js';
 import { endings$, finish, follow, perTick, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
 import type { FeedEvent } from '../../src/index.js';
 import { ending, expired, frameAt, gap, opening, start } from './support/events.js';

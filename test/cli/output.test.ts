@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CliEvent, Ending } from '../../src/cli/follow.js';
+import type { Ending } from '../../src/cli/delivery.js';
+import type { CliEvent } from '../../src/cli/follow.js';
 import { formatFor, jsonFormat, LineWriter } from '../../src/cli/output.js';
 import { createTradeFeedError } from '../../src/index.js';
 import { ending, expired, frameAt, start } from './support/events.js';

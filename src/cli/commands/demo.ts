@@ -4,8 +4,9 @@ import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../
 import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
+import type { Ending } from '../delivery.js';
 import { localError, usageError } from '../errors.js';
-import { type Ending, endings$, finish, follow, showSteps } from '../follow.js';
+import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../view/status.js';
 import { withKeys } from '../view/terminal.js';
