@@ -115,7 +115,8 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): B
   const isUnused = tip === undefined || tip.closed || tip.boot === boot;
   // Records after the end were there: a power failure or somebody has removed them, in this boot or an earlier one.
   const isLoss = known > place.offset || (end === undefined ? !isUnused : !isComplete);
-  return isLoss ? afterLoss(place, known) : { place, after: undefined };
+  // Nobody knows how many frames they had.
+  return isLoss ? afterLoss({ ...place, holes: place.holes + 1 }, known) : { place, after: undefined };
 };
 
 /** A consumer has received the records before its cursor. One that can't be read says nothing: its consumer errors. */
@@ -156,6 +157,7 @@ const endOf = (segments: readonly Segment[], disk: Disk): SegmentEnd | undefined
   disk.unlinkSync(path);
   const older = before();
   // Its header knows the place, also if retention or a power failure has removed what was before it.
-  if (older === undefined || end === undefined) return older ?? end;
-  return { ...older, place: { ...end.place, offset: older.place.offset } };
+  if (end === undefined) return older;
+  const after = older?.place.offset ?? end.header?.after ?? offset;
+  return { ...(older ?? end), place: { ...end.place, offset: after } };
 };

@@ -66,7 +66,7 @@ const noWrite = { bytes: '', written: 0 };
 interface Newest {
   readonly fd: number;
   readonly path: string;
-  /** Where its next line goes. */
+  /** Where its next line goes: the bytes that were certainly written. */
   position: number;
   /** The bytes that were there when it was looked at. */
   seen: number;
@@ -120,7 +120,7 @@ export class LogWriter {
     this.#settings = settings;
     this.#machine = machine;
     this.#fail = (error, canContinue = true) => {
-      if (!fail(error, canContinue) || !canContinue) this.#stop();
+      if (!fail(error, canContinue)) this.#stop();
     };
     this.#time = new EventTime(machine.now);
     this.#ring = ringerOf(folder);
@@ -240,11 +240,17 @@ export class LogWriter {
     const { fd, bytes, at, written } = write;
     this.#machine.disk.write(fd, bytes, written, bytes.length - written, at + written, (error, count) => {
       // `#flush` may have written them meanwhile.
-      if (!error) write.written = Math.max(write.written, written + count);
+      if (!error) this.#wrote(write, written + count);
       if (write.written === bytes.length) this.#returned();
       else if (error || count === 0) this.#returned(error ?? new Error('the disk wrote 0 bytes'));
       else this.#write(write);
     });
+  }
+
+  #wrote(write: Write, written: number): void {
+    write.written = Math.max(write.written, written);
+    const newest = this.#newest;
+    if (newest?.fd === write.fd) newest.position = Math.max(newest.position, write.at + write.written);
   }
 
   /** The disk has finished. Until then nothing may be closed, cut or repaired: the write might come later. */
@@ -269,10 +275,8 @@ export class LogWriter {
     const bytes = sealedBytes(chunk.text);
     if (chunk.begins !== undefined) this.#begin(chunk.begins, bytes.length);
     this.#queue.shift(bytes.length);
-    const newest = this.#newest as Newest;
-    const write = { fd: newest.fd, bytes, at: newest.position, written: 0 };
-    newest.position += bytes.length;
-    return write;
+    const { fd, position } = this.#newest as Newest;
+    return { fd, bytes, at: position, written: 0 };
   }
 
   #begin(place: Place, bytes: number): void {
@@ -319,7 +323,7 @@ export class LogWriter {
           const { fd, bytes, at, written } = write;
           const count = this.#machine.disk.writeSync(fd, bytes, written, bytes.length - written, at + written);
           if (count === 0) throw new Error('the disk wrote 0 bytes');
-          write.written += count;
+          this.#wrote(write, written + count);
         }
       }
       this.#outage = undefined;
@@ -341,7 +345,7 @@ export class LogWriter {
       } else {
         // Without another file of the log, the whole folder is gone, and nobody has taken its place.
         const isTaken = isThere(disk, path) || listSegments(disk, this.#folder).length > 0;
-        if (isTaken) this.#fail(fenced(path), false);
+        if (isTaken) this.#abort(fenced(path));
         else this.#failed(lost('folder', this.#folder), true);
       }
     } catch (error) {
@@ -356,15 +360,11 @@ export class LogWriter {
     if (newest === undefined) return false;
     const { disk } = this.#machine;
     const { fd, path, position, seen } = newest;
-    const write = this.#inFlight?.fd === fd ? this.#inFlight : undefined;
-    const written = write === undefined ? position : write.at + write.written;
-    // After a failure only those are known that were there before.
-    const least = this.#outage === undefined ? written : seen;
-    if (!isInPlace(disk, fd, path, least)) return true;
-    newest.seen = least;
+    if (!isInPlace(disk, fd, path, position)) return true;
+    newest.seen = position;
     // A file that was cut has zeros before the next write.
     const last = Buffer.alloc(1);
-    return least > 0 && (disk.readSync(fd, last, 0, 1, Math.max(seen, 1) - 1) === 0 || last[0] === 0);
+    return position > 0 && (disk.readSync(fd, last, 0, 1, Math.max(seen, 1) - 1) === 0 || last[0] === 0);
   }
 
   /** Drops what waits: `#end` counts it. A complete line in the file counts as stored: a reader may have seen it. */
@@ -375,8 +375,17 @@ export class LogWriter {
     this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
     this.#queue.clear();
     const error = toLogError('write', this.#folder, cause);
-    const canContinue = error.code === 'log-write-failed';
-    if (!isReported || !canContinue) this.#fail(error, canContinue);
+    if (error.code === 'log-fenced') this.#abort(error);
+    else if (!isReported) this.#fail(error);
+  }
+
+  /** Ends for ever, and says so. Nothing is written or synced any more. */
+  #abort(error: LogError): void {
+    if (this.#hasEnded) return;
+    this.#queue.clear();
+    this.#outage ??= { from: this.#machine.now(), hasLost: false, isPaused: true };
+    this.#stop();
+    this.#fail(error, false);
   }
 
   /** Goes on in a new segment, with a gap that has the number of lost frames. */
@@ -412,7 +421,7 @@ export class LogWriter {
     } catch (error) {
       // The next attempt is in a second, unless another writer has the log.
       this.#outage = { ...outage, isPaused: true };
-      if (error instanceof LogError && error.code === 'log-in-use') this.#fail(fenced(this.#tip.path), false);
+      if (error instanceof LogError && error.code === 'log-in-use') this.#abort(fenced(this.#tip.path));
     }
   }
 
@@ -430,8 +439,10 @@ export class LogWriter {
   #stored(isHere: boolean): Place {
     const { disk } = this.#machine;
     if (this.#newest === undefined) return this.#begun;
-    const { fd, path } = this.#newest;
+    const newest = this.#newest;
+    const { fd, path } = newest;
     const stored = isHere ? storedIn(fd, this.#begun, disk) : this.#begun;
+    if (isHere) newest.position = newest.seen = disk.fstatSync(fd).size;
     if (stored.offset > this.#begun.offset) return stored;
     if (isHere) disk.unlinkSync(path);
     this.#newest = undefined;
@@ -447,8 +458,7 @@ export class LogWriter {
 
   /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
   #unsynced(error: Error): void {
-    if (this.#hasEnded) return;
-    this.#fail(toLogError('write', this.#folder, error), false);
+    this.#abort(toLogError('write', this.#folder, error));
   }
 
   #writeTip(closed: boolean): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { firstValueFrom, lastValueFrom, take, VirtualTimeScheduler } from 'rxjs';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
@@ -53,23 +53,6 @@ describe('append', () => {
 });
 
 describe('retention', () => {
-  const append = (options = {}) => write([opened(), ...frames(0, 100)], { segmentBytes: 2_000, ...options });
-
-  it('removes segments by age, but none because the clock was set back', async () => {
-    await append();
-    const before = segments();
-    expect(before.length).toBeGreaterThan(5);
-    const hourAgo = Date.now() / 1_000 - 3_600;
-    for (const each of before.slice(0, 3)) utimesSync(each, hourAgo, hourAgo);
-    // Set it to before these segments were written.
-    const now = jest.spyOn(Date, 'now').mockReturnValue((hourAgo - 60) * 1_000);
-    await append({ maxAgeMs: 1_800_000 });
-    expect(segments()).toEqual(expect.arrayContaining([...before]));
-    now.mockRestore();
-    await append({ maxAgeMs: 1_800_000 });
-    expect(before.map((each) => existsSync(each)).slice(0, 4)).toEqual([false, false, false, true]);
-  });
-
   it('begins a new segment after an eighth of the age, even if the clock was set back', async () => {
     let time = 1_000_000_000_000;
     const now = jest.spyOn(Date, 'now').mockImplementation(() => time);

@@ -7,7 +7,7 @@ import { simulate } from './simulation/simulate.js';
 // A busy machine takes much longer than the few seconds of an idle one.
 const limitMs = 300_000;
 
-describe('a log with kills, power failures and full disks, in virtual time', () => {
+describe('a log with kills, power failures, full disks and lost segments, in virtual time', () => {
   const seeds = isAllCases ? 200 : 10;
   it(
     `has each frame once or in a gap, and keeps what a reader has received: ${seeds} seeds`,
@@ -15,7 +15,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
       const { bad, timelines, faults, counts } = await runSeeds('log', 1, seeds);
       expect(timelines.join('\n\n')).toBe('');
       expect(bad).toBe(0);
-      expect(Object.keys(faults)).toHaveLength(6);
+      expect(Object.keys(faults)).toHaveLength(7);
       expect(counts['received']).toBeGreaterThan(200 * seeds);
       expect(counts['gaps']).toBeGreaterThan(15 * seeds);
     },

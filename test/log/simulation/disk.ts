@@ -67,6 +67,14 @@ export class SimulatedDisk {
     return this.#names.get(name)?.data.toString('latin1') ?? '';
   }
 
+  /** Somebody removes a file, or cuts it. */
+  lose(name: string, isCut: boolean): void {
+    if (!isCut) return this.#unlink(name);
+    const inode = this.#names.get(name)!;
+    inode.data = inode.data.subarray(0, Math.floor(this.#chance.between(0, inode.data.length)));
+    if (inode.synced.length > inode.data.length) inode.synced = inode.data;
+  }
+
   /** Ends a process. Only part of a write in flight reaches the disk. */
   kill(process: Process): void {
     process.isAlive = false;

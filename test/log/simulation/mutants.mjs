@@ -59,24 +59,23 @@ reader.ts, seed 7453
 +if (current !== undefined && !this.#isReplaced(current) && (await this.#readBytes())) return true;
 # repair while a write is in flight
 writer.ts, seed 30
--if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
-+if (this.#outage?.isPaused !== true || this.#hasEnded) return;
+-if (isHere && this.#inFlight !== undefined) return;
 # the tip of a new writer is not durable
 recovery.ts, seed 208
 -disk.fdatasyncSync(tip.fd);
 # a torn line stays after a kill
 recovery.ts, seed 2
--if (bytes.length > end.length) disk.truncateSync(path, end.length);
+-if (disk.statSync(path).size > end.length) disk.truncateSync(path, end.length);
 # a torn line stays after a full disk
 recovery.ts, seed 76
--if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
+-if (disk.fstatSync(fd).size > end.length) disk.ftruncateSync(fd, end.length);
 # a log without a record has a gap of its own after a power failure
 recovery.ts, seed 208
 -place.at === undefined ? null : place.offset
 +place.offset
 # a log that never had a record jumps as after a power failure
 recovery.ts, seed 120
--const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
+-const isUnused = tip === undefined || tip.closed || tip.boot === boot;
 +const isUnused = tip === undefined;
 # the first tip of a writer says what time it is, before its source does
 segments.ts, seed 12
@@ -86,20 +85,40 @@ segments.ts, seed 12
 writer.ts, seed 69
 -const to = Math.max(reachedAt(this.#time, this.#end), from);
 +const to = Math.max(this.#machine.now(), from);
+# an end below the tip is a loss only in another boot
+recovery.ts, seed 9
+-const isLoss = known > place.offset ||
++const isLoss = (end?.header?.boot !== boot && known > place.offset) ||
+# an open segment counts as good whatever has become of its path
+segments.ts, seed 9
+-return there?.ino === file.ino && there.dev === file.dev && file.nlink > 0 && file.size >= leastBytes;
++return file.size > 0 || leastBytes === 0 || there !== undefined;
+# offsets of lines that are gone are used again
+writer.ts, seed 9
+-const end = hasLost ? this.#end.offset : stored.offset;
++const end = stored.offset;
+# a gap counts what a reader has received of a segment that is gone
+records.ts, seed 9
+-if (surplus === 0 || record.type !== 'gap') return record;
++return record;
 # a writer appends to an old segment
 writer.ts, seed 2
--if (chunk.begins !== undefined) this.#begin(chunk.begins);
+-const bytes = Buffer.from(chunk.text);
+-    if (chunk.begins !== undefined) this.#begin(chunk.begins, bytes.length);
 +const { disk } = this.#machine;
-+const old = this.#fd ? undefined : disk.readdirSync(this.#folder).filter((name) => name.endsWith('.ndjson')).sort().at(-1);
++const old = this.#newest ? undefined : disk.readdirSync(this.#folder).filter((name) => name.endsWith('.ndjson')).sort().at(-1);
 +if (old === undefined) {
-+  if (chunk.begins !== undefined) this.#begin(chunk.begins);
++  if (chunk.begins !== undefined) this.#begin(chunk.begins, chunk.text.length);
 +} else {
-+  this.#fd = disk.openSync(this.#folder + '/' + old, 'r+');
-+  const { offset, frames, holes, at, log } = JSON.parse(disk.readFileSync(this.#folder + '/' + old, 'utf8').split('\\n')[0]);
-  this.#begun = { offset, frames, holes, at, log };
-+  this.#position = disk.fstatSync(this.#fd).size;
++  const path = this.#folder + '/' + old;
++  const fd = disk.openSync(path, 'r+');
++  const { offset, frames, holes, at, log } = JSON.parse(disk.readFileSync(path, 'utf8').split('\\n')[0]);
++  this.#begun = { offset, frames, holes, at, log };
++  const position = disk.fstatSync(fd).size;
++  this.#newest = { fd, path, position, seen: position };
 +  chunk.text = chunk.text.slice(chunk.text.indexOf('\\n') + 1);
 +}
++const bytes = Buffer.from(chunk.text);
 `;
 
 export const mutants = mutantsIn('log', patches);

@@ -9,6 +9,8 @@ export interface Truth {
   readonly sinceBoot: Set<number>;
   /** Whether records may be gone, through retention or a power failure. */
   canLose: boolean;
+  /** Whether somebody has removed or cut a segment. */
+  hasLost: boolean;
   readonly wrong: (text: string) => void;
   received: number;
   gaps: number;
@@ -44,6 +46,8 @@ export class Observer {
     const frames = position?.frames;
     // After a power failure the writer may count frames that no reader has received.
     if ((position?.offset ?? 0) > this.#next + 1_000_000) this.#counted = undefined;
+    // Then a kill before the gap is stored leaves the log with a lower number.
+    if (this.#truth.hasLost && frames !== this.#counted) this.#counted = undefined;
     if (frames !== undefined && this.#counted !== undefined && frames !== this.#counted)
       this.#wrong(`the position says ${frames} frames, it received ${this.#counted}`);
     this.#counted = frames;

@@ -86,7 +86,7 @@ class Simulation {
       lock: true,
     };
     const canLose = this.#settings.maxBytes !== Infinity;
-    this.#truth = { contents: new Map(), sinceBoot: new Set(), canLose, wrong, received: 0, gaps: 0 };
+    this.#truth = { contents: new Map(), sinceBoot: new Set(), canLose, hasLost: false, wrong, received: 0, gaps: 0 };
   }
 
   async run(): Promise<Run> {
@@ -135,7 +135,7 @@ class Simulation {
     else if (act < 0.805) {
       this.#fault('disk errors');
       this.#disk.errors = 0.3;
-    }
+    } else if (act < 0.815 && [0, 7, 8].includes(this.#seed % 9)) this.#loseSegment();
   }
 
   #begin(): Process {
@@ -368,6 +368,17 @@ class Simulation {
     this.#startConsumer();
   }
 
+  /** Somebody removes the newest segment, or cuts it. */
+  #loseSegment(): void {
+    const newest = this.#disk.names().findLast((name) => name.endsWith('.ndjson'));
+    const { offset = 0 } = JSON.parse(this.#disk.text('writer.json') || '{}') as { readonly offset?: number };
+    // Without the tip and a writer, nobody knows that there were more records.
+    if (newest === undefined || offset <= Math.max(...this.#truth.contents.keys())) return;
+    this.#fault('segment lost');
+    this.#disk.lose(newest, this.#chance.isTrue(0.5));
+    this.#truth.hasLost = this.#truth.canLose = true;
+  }
+
   #fillDisk(): void {
     if (this.#disk.free !== Infinity) return;
     this.#fault('full disk');
@@ -408,11 +419,11 @@ class Simulation {
         if (!isDone(each)) wrong(`${name} is at ${each.reader.position?.offset} of ${end()}, ${each.observer.isGone}`);
     const first = Math.min(...last.offsets);
     for (const offset of this.#truth.sinceBoot)
-      if (offset >= first && !last.offsets.has(offset)) wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
+      if (!this.#truth.hasLost && offset >= first && !last.offsets.has(offset)) wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
     if (!(await this.#world.until(() => this.#committed === end(), 20_000)))
       wrong(`the consumer is at ${this.#committed}, the log at ${end()}`);
-    // A power failure may cut off the end of an older segment.
-    if (this.#boots > 1) return;
+    // A power failure may cut off the end of an older segment, and so may somebody.
+    if (this.#boots > 1 || this.#truth.hasLost) return;
     for (const name of this.#disk.names().filter((each) => each.endsWith('.ndjson')))
       if (!this.#disk.text(name).endsWith('\n')) wrong(`${name} ends with a torn line`);
   }

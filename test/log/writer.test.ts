@@ -1,0 +1,258 @@
+import { describe, expect, it } from '@jest/globals';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { lastValueFrom, Subject, take } from 'rxjs';
+import { appended, appendDefaults, type AppendOptions, type AppendSettings } from '../../src/log/append.js';
+import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
+import { openLog } from '../../src/log/recovery.js';
+import { type Disk, type Machine, scanFile } from '../../src/log/segments.js';
+import { LogWriter } from '../../src/log/writer.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { itInCi } from '../support/cases.js';
+import { waitFor } from '../support/wait-for.js';
+import { done, frame, frames, opened, path, read, segments, startWriter, texts, textsOf, write } from './support.js';
+
+const machine = (more: object = {}): Machine => ({
+  disk: { ...fs, ...more } as unknown as Disk,
+  lockFile: () => true,
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  boot: () => 'a boot',
+  newId: () => 'a log',
+  every: (ms, call) => {
+    const timer = setInterval(call, ms);
+    return () => clearInterval(timer);
+  },
+  soon: queueMicrotask,
+  atExit: () => () => undefined,
+  warn: () => undefined,
+  gzip: (bytes, end) => end(null, gzipSync(bytes)),
+});
+
+describe('an end of the log with a function as `onError`', () => {
+  /** A writer on a broken disk, whose source stays open. */
+  const start = (broken: object, options: Partial<AppendSettings> = {}) => {
+    const source = new Subject<unknown>();
+    const [reported, errors]: [LogError[], LogError[]] = [[], []];
+    const settings = { ...appendDefaults, ...options };
+    const open = (fail: ConstructorParameters<typeof LogWriter>[3]) =>
+      new LogWriter(path(), settings, machine(broken), fail);
+    const subscription = appended(source, path(), (error) => void reported.push(error), open).subscribe({
+      error: (error: LogError) => errors.push(error),
+    });
+    return { source, reported, errors, subscription };
+  };
+  const fails = (_fd: number, call: (error: Error) => void) => call(new Error('EIO'));
+
+  it.each([
+    ['bytes can not be forced to the disk', { fdatasync: fails }, 'log-write-failed', 1],
+    ['a complete segment can not be forced to the disk', { fdatasync: fails }, 'log-write-failed', 2],
+  ])('is an error of the stream, which the function receives too: %s', async (_why, broken, code, count) => {
+    const { source, reported, errors } = start(broken, count === 1 ? { syncMs: 0 } : { syncMs: 1e6, segmentBytes: 1 });
+    for (const event of frames(0, count)) source.next(event);
+    await waitFor(() => errors.length > 0);
+    expect([reported, errors]).toMatchObject([[{ code }], [{ code }]]);
+    expect(source.observed).toBe(false);
+  });
+
+  it('is an error of the stream if another writer has the log', async () => {
+    const { source, reported, errors } = start({}, { lock: false, segmentBytes: 1 });
+    source.next(frame(0));
+    await waitFor(() => segments().length === 1);
+    fs.writeFileSync(path('market/0000000000000001.ndjson'), '');
+    source.next(frame(1));
+    await waitFor(() => errors.length > 0);
+    expect([reported, errors]).toMatchObject([[{ code: 'log-fenced' }], [{ code: 'log-fenced' }]]);
+  });
+
+  it('is only told to the function once the subscriber has left, and ends nothing else', () => {
+    let isBroken = false;
+    const fdatasyncSync = (fd: number) => {
+      if (isBroken) throw new Error('EIO');
+      fs.fdatasyncSync(fd);
+    };
+    const { source, reported, subscription } = start({ fdatasyncSync });
+    source.next(frame(0));
+    isBroken = true;
+    subscription.unsubscribe();
+    expect(reported).toMatchObject([{ code: 'log-write-failed' }]);
+  });
+});
+
+describe('the next writer, if records that were there are gone', () => {
+  const commit = async (offset: number) => {
+    const committed$ = feedLog(path()).consume$('db', done, { maxBatch: 1 });
+    await lastValueFrom(committed$.pipe(take(offset)));
+  };
+  const tip = () => path('market/writer.json');
+  const all = () => segments();
+  const half = (file: string) => fs.truncateSync(file, fs.statSync(file).size / 2);
+
+  it.each<[string, () => void]>([
+    ['the newest segment is removed', () => fs.rmSync(all().at(-1)!)],
+    ['the newest segment is cut', () => half(all().at(-1)!)],
+    ['the newest segment is cut to nothing', () => fs.truncateSync(all().at(-1)!, 0)],
+    [
+      'the newest segments are removed',
+      () =>
+        all()
+          .slice(2)
+          .forEach((each) => fs.rmSync(each)),
+    ],
+    ['all segments are removed', () => all().forEach((each) => fs.rmSync(each))],
+    ['the newest one and the tip are removed', () => (fs.rmSync(all().at(-1)!), fs.rmSync(tip()))],
+    [
+      'the newest one is removed after a kill',
+      () => {
+        fs.rmSync(all().at(-1)!);
+        const text = fs.readFileSync(tip(), 'utf8');
+        fs.writeFileSync(tip(), text.replace('"closed":true', '"closed":false'));
+      },
+    ],
+    [
+      'the newest one is compressed and damaged',
+      () => {
+        const file = all().at(-1)!;
+        fs.writeFileSync(`${file}.gz`, 'damaged');
+        fs.rmSync(file);
+      },
+    ],
+  ])('gives no offset a second content, and a consumer gets a gap: %s', async (_how, act) => {
+    await write([opened(), ...frames(0, 87)], { segmentBytes: 2_000 });
+    const before = await read();
+    await commit(88);
+    act();
+    await write([
+      opened(5_000),
+      ...frames(100, 400).map((each) => frame(Number(each.receivedAt), 5_000 + each.receivedAt)),
+    ]);
+    const seen: LogRecord[] = [];
+    const rest$ = feedLog(path()).consume$('db', (records) => Promise.resolve(seen.push(...records)), {
+      maxBatch: 500,
+    });
+    await lastValueFrom(rest$.pipe(take(1)));
+    expect(seen.some(({ type }) => type === 'gap')).toBe(true);
+    expect(textsOf(seen)).toHaveLength(300);
+    const offsets = new Set(before.map((record) => (record as { offset?: number }).offset));
+    for (const { offset } of seen as readonly { readonly offset?: number }[])
+      if (offset !== undefined) expect(offsets.has(offset)).toBe(false);
+  });
+
+  it('continues at the next offset if nothing is gone', async () => {
+    await write([opened(), ...frames(0, 87)], { segmentBytes: 2_000 });
+    await write([opened(5_000), frame(1, 5_001)]);
+    expect((await read()).map((record) => (record as { offset?: number }).offset)).toEqual([...Array(91).keys()]);
+  });
+
+  it.each(['{}', '[]', 'null', '{"offset":"x"}', 'nonsense'])(
+    'takes a tip with the content %s for none',
+    async (text) => {
+      await write([opened(), frame(1)]);
+      fs.writeFileSync(tip(), text);
+      await write([opened(5_000), frame(2, 5_001)]);
+      expect(textsOf(await read())).toEqual(texts(1, 3));
+    },
+  );
+});
+
+describe('a segment that is larger than a string can be', () => {
+  it('is scanned in pieces, whatever the length of its lines', async () => {
+    const large = [1, 3_000_000, 1_048_576, 10].map(
+      (length, n) => new Frame('market', Buffer.alloc(length, 'x'), false, 1_000 + n, 1),
+    );
+    await write([opened(), ...large, ...frames(10, 20_000)]);
+    const [file] = segments();
+    const lengths: number[] = [];
+    const disk = {
+      readFileSync: (name: string, encoding: 'utf8') => {
+        if (name === file) throw new Error('A whole segment at once.');
+        return fs.readFileSync(name, encoding);
+      },
+      readSync: (...args: Parameters<typeof fs.readSync>) => {
+        lengths.push((args as unknown as readonly number[])[3]!);
+        return fs.readSync(...args);
+      },
+    };
+    expect(openLog(path(), machine(disk), true).place).toMatchObject({ offset: 19_995, frames: 19_994, holes: 0 });
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(4 * 1024 * 1024);
+    const bytes = fs.readFileSync(file!);
+    fs.writeFileSync(`${file}.gz`, gzipSync(bytes));
+    const compressed = { offset: 0, path: `${file}.gz`, isCompressed: true };
+    expect(scanFile(fs, compressed)).toMatchObject({ place: { offset: 19_995 }, length: bytes.length });
+  });
+
+  itInCi(
+    'can be continued, read and inspected at 600 MB',
+    async () => {
+      await write([opened(), frame(0)]);
+      const line = fs.readFileSync(segments()[0]!, 'utf8').split('\n')[2]!;
+      const fd = fs.openSync(segments()[0]!, 'a');
+      const pad = 'x'.repeat(1_000_000);
+      for (let n = 2; n < 602; n += 1)
+        fs.writeSync(fd, `${line.replace('"offset":1', `"offset":${n}`).replace('{\\"n\\":0}', pad)}\n`);
+      fs.closeSync(fd);
+      await write([opened(5_000), frame(1, 5_001)]);
+      const records = await read({ from: { offset: 600 } });
+      expect(
+        textsOf(records)
+          .slice(-2)
+          .map(({ length }) => length),
+      ).toEqual([1_000_000, 7]);
+    },
+    120_000,
+  );
+
+  it.each([
+    [{ segmentBytes: 1e9 }, '`segmentBytes` must be a number of bytes, above 0 and at most 536870912, got 1000000000'],
+    [{ segmentBytes: Infinity }, '`segmentBytes` must be a number of bytes'],
+    [{ segmentBytes: 0 }, '`segmentBytes` must be a number of bytes'],
+    [{ maxBytes: 1e6, segmentBytes: 600_000 }, '`segmentBytes` must be at most half of `maxBytes`, got 600000'],
+    [
+      { maxBytes: 1e6, segmentBytes: 300_000, compress: true },
+      '`segmentBytes` must be at most a quarter of `maxBytes` with `compress`, got 300000',
+    ],
+  ])('is refused by the call: %j', (options, message) => {
+    expect(() => feedLog(path()).append(options)).toThrow(message);
+    expect(fs.existsSync(path())).toBe(false);
+  });
+});
+
+describe('maxBytes', () => {
+  const bytes = () =>
+    fs
+      .readdirSync(path(), { recursive: true, withFileTypes: true })
+      .reduce((sum, each) => sum + (each.isFile() ? fs.statSync(join(each.parentPath, each.name)).size : 0), 0);
+  const payload = (n: number, text: string) => new Frame('market', Buffer.from(text), false, 1_000 + n, 1);
+  const random = (n: number) => `${n} ${Array.from({ length: 30 }, () => Math.random().toString(36)).join('')}`;
+
+  it.each<[string, AppendOptions, (n: number) => string, number]>([
+    ['by default', {}, random, 1],
+    ['with frames that come at once', {}, random, 2_000],
+    ['with compression', { compress: true }, random, 1],
+    ['with compression of what hardly gets smaller', { compress: true, segmentBytes: 50_000 }, random, 100],
+    ['with text that has three bytes a character', {}, () => '€'.repeat(300), 500],
+    ['with the largest segments', { segmentBytes: 100_000 }, random, 10],
+    ['with records larger than a segment', {}, () => 'x'.repeat(60_000), 3],
+  ])('is never exceeded by all files together, and is used: %s', async (_how, options, text, turn) => {
+    const maxBytes = 200_000;
+    await write([opened(900)]);
+    await lastValueFrom(feedLog(path()).consume$('db', done).pipe(take(1)));
+    const { send, end, errors } = startWriter(feedLog(path()), { maxBytes, ...options });
+    let most = 0;
+    for (let n = 0, length = 0; length < 5 * maxBytes; n += turn) {
+      const all = Array.from({ length: turn }, (_, i) => payload(n + i, text(n + i)));
+      for (const each of all) length += each.byteLength;
+      send(...all);
+      const { offset } = JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number };
+      if (n % (turn * 20) === 0) await waitFor(async () => (await read({ from: 'latest' })).length >= 0 && offset >= 0);
+      else await new Promise(setImmediate);
+      most = Math.max(most, bytes());
+    }
+    await end();
+    expect(errors).toEqual([]);
+    expect(Math.max(most, bytes())).toBeLessThanOrEqual(maxBytes);
+    expect(most).toBeGreaterThan(maxBytes / 2);
+    expect(textsOf(await read()).length).toBeGreaterThan(0);
+  });
+});
