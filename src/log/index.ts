@@ -5,7 +5,7 @@ export { type Committed, type ConsumeOptions } from './consume.js';
 export type { LogPosition } from './lines.js';
 export type { From, LogRecord } from './records.js';
 export { LogError, type LogErrorCode, type LogErrorFields } from './log-error.js';
-// For `rx-trade-feed log status` and `log verify`.
+// For `rx-trade-feed log status`.
 export {
   type ConsumerStatus,
   type DamagedLine,

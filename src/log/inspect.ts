@@ -1,4 +1,4 @@
-// What `rx-trade-feed log status` and `log verify` show.
+// What `rx-trade-feed log status` shows, with and without `--verify`.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';

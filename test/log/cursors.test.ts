@@ -13,7 +13,21 @@ const stored = async (): Promise<void> => {
 
 describe('a cursor that can not be read is an error, never a new consumer:', () => {
   it.each([
-    ...['', ' ', '\n', '\0\0\0\0', 'null', '{}', '[]', '[5]', '5', '"5"', 'true', '{"offset":5', '{"frames":5,"log":"a"}'],
+    ...[
+      '',
+      ' ',
+      '\n',
+      '\0\0\0\0',
+      'null',
+      '{}',
+      '[]',
+      '[5]',
+      '5',
+      '"5"',
+      'true',
+      '{"offset":5',
+      '{"frames":5,"log":"a"}',
+    ],
     ...['"5"', '-1', '1.5', 'null', '[5]', '{}', '1e300', 'true'].map((offset) => `{"offset":${offset},"log":"a"}`),
     ...['5', 'null', '[]', '{}'].map((log) => `{"offset":5,"log":${log}}`),
     ...['"frames":"5"', '"frames":-1', '"frames":null', '"holes":"0"', '"at":"x"', '"at":null', '"at":1e300'].map(

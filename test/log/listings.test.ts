@@ -66,7 +66,10 @@ describe('a listing that is out of date when it is used', () => {
 
   it('does not stop a reader when it is removed up to the newest segment', async () => {
     const all = await stored();
-    const got = await readOn(changing(() => all.slice(0, -1).forEach(remove)), { time: 1_010 });
+    const got = await readOn(
+      changing(() => all.slice(0, -1).forEach(remove)),
+      { time: 1_010 },
+    );
     expect(got.at(-1)).toBe('60:{"n":59}');
   });
 
@@ -77,7 +80,13 @@ describe('a listing that is out of date when it is used', () => {
       remove(path('market/0000000000000061.ndjson'));
       compress(all.at(-1)!);
     });
-    const machine = { disk, lockFile: () => true, boot: () => 'boot', newId: () => 'id', now: () => 5 } as unknown as Machine;
+    const machine = {
+      disk,
+      lockFile: () => true,
+      boot: () => 'boot',
+      newId: () => 'id',
+      now: () => 5,
+    } as unknown as Machine;
     const { tip, place } = openLog(path(), machine, true);
     fs.closeSync(tip.fd);
     expect(place.frames).toBe(60);
@@ -122,7 +131,8 @@ describe('a compressed segment that is damaged', () => {
       const got = await read({ from }).then(short);
       expect(got.filter((each) => !before.includes(each) && !each.startsWith('-:'))).toEqual([]);
       expect(got.at(-1)).toBe('60:{"n":59}');
-      if (from === 'earliest') expect(got.filter((each) => each.includes('gap'))).toEqual([expect.stringMatching(/^-:gap log-damaged \d+$/)]);
+      if (from === 'earliest')
+        expect(got.filter((each) => each.includes('gap'))).toEqual([expect.stringMatching(/^-:gap log-damaged \d+$/)]);
     }
     const status = await inspectLog(path());
     expect(status).toMatchObject({ offset: 0, end: 61 });

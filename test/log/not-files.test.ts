@@ -32,7 +32,9 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
       make(path(`market/${name}`));
       const error = { code: 'log-corrupt', path: path(`market/${name}`) };
       await expect(read()).rejects.toMatchObject(error);
-      await expect(firstValueFrom(feedLog(path()).consume$('db', done, { maxBatch: 100, from: { offset: 99 } }))).rejects.toMatchObject(error);
+      await expect(
+        firstValueFrom(feedLog(path()).consume$('db', done, { maxBatch: 100, from: { offset: 99 } })),
+      ).rejects.toMatchObject(error);
       await expect(verifyLog(path())).rejects.toMatchObject(error);
       await expect(inspectLog(path())).rejects.toMatchObject(error);
     },
@@ -51,9 +53,13 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
   it('with the name of a cursor is an error for its consumer, and shown by the status', async () => {
     await stored();
     make(path('market/cursors/db.json'));
-    await expect(firstValueFrom(feedLog(path()).consume$('db', done))).rejects.toThrow(/can't be a part of a log|is a folder/);
+    await expect(firstValueFrom(feedLog(path()).consume$('db', done))).rejects.toThrow(
+      /can't be a part of a log|is a folder/,
+    );
     await expect(feedLog(path()).committed('db')).rejects.toMatchObject({ code: 'log-corrupt' });
-    expect((await inspectLog(path())).consumers).toMatchObject([{ name: 'db', problem: expect.stringContaining('not a file') }]);
+    expect((await inspectLog(path())).consumers).toMatchObject([
+      { name: 'db', problem: expect.stringContaining('not a file') },
+    ]);
   });
 });
 

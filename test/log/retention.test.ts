@@ -19,8 +19,14 @@ describe('a clock', () => {
   const after = (...wrongMs: readonly number[]): boolean => {
     let clocks: Clocks | undefined;
     for (const [n, wrong] of wrongMs.entries()) clocks = looked(clocks, start + n * minute + wrong, 7 + n * minute);
-    return isBelieved(clocks!);
+    return isBelieved(clocks!, 7 * day);
   };
+
+  it('is believed sooner for a short age: what was written before the jump is too old by any clock', () => {
+    const jumped = looked(looked(undefined, start, 0), start + 30 * day, 10);
+    const believed = (ms: number) => isBelieved(looked(jumped, start + 30 * day + ms, 10 + ms), 2_000);
+    expect([believed(1_999), believed(2_000)]).toEqual([false, true]);
+  });
 
   it.each<[string, readonly number[], boolean]>([
     ['not at the first look', [0], false],

@@ -8,6 +8,7 @@ import { progressView } from '../view/terminal.js';
 import { bytes, count, counted, duration, factLines, joined } from '../view/text.js';
 
 const options = {
+  verify: flag('--verify', 'with status: also check the checksum of every line'),
   json: flag('--json', 'write the result as one JSON object'),
   ...output,
 };
@@ -19,14 +20,14 @@ export const command = defineCommand({
   argument: argument<readonly string[]>('<action...>', 'status FOLDER or verify FOLDER'),
   summary: 'show a log and its consumers, or check every line',
   description: `
-    status shows the files of a log, its times, its writer, and how far each consumer is behind. verify reads every line.
-    It names the file and the line of each damage, and ends with 5 if there is any. Both also read a file of listen
-    --json.
+    status shows the files of a log, its times, its writer, and how far each consumer is behind. With --verify it also
+    reads every line, names the file and the line of each damage, and ends with 5 if there is any. verify does only that.
+    Both also read a file of listen --json.
   `,
   options,
   examples: [
     ['rx-trade-feed log status market', 'the files and the consumers'],
-    ['rx-trade-feed log verify market --json', 'check every line, for a script'],
+    ['rx-trade-feed log status market --verify --json', 'also check every line, for a script'],
   ],
   run: async ([action, path, ...rest], values, context) => {
     if (action !== 'status' && action !== 'verify')
@@ -40,21 +41,36 @@ export const command = defineCommand({
 type Act = (path: string, values: Values, context: CliContext) => Promise<number>;
 
 const actions: Readonly<Record<Action, Act>> = {
-  status: async (path, { json }, context) => {
+  status: async (path, values, context) => {
     const status = await inspectLog(path);
-    await writeResult(context, json, status, statusText(status, Date.now()));
-    return ExitCode.ok;
+    const lines = statusText(status, Date.now());
+    if (values.verify !== true) {
+      await writeResult(context, values.json, status, lines);
+      return ExitCode.ok;
+    }
+    const check = await checkOf(path, values, context);
+    const { damaged, tornBytes } = check;
+    await writeResult(context, values.json, { ...status, damaged, tornBytes }, [...lines, ...checkText(check)]);
+    return endOf(path, check);
   },
   verify: async (path, values, context) => {
-    const view = progressView(values, context, progressText);
-    const check = await verifyLog(path, view.show).finally(view.close);
+    const check = await checkOf(path, values, context);
     await writeResult(context, values.json, check, checkText(check));
-    if (check.damaged.length === 0) return ExitCode.ok;
-    throw new CliError(
-      ExitCode.refused,
-      `${counted(check.damaged.length, 'line')} of ${printable(path)} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.`,
-    );
+    return endOf(path, check);
   },
+};
+
+const checkOf = (path: string, values: Values, context: CliContext): Promise<LogCheck> => {
+  const view = progressView(values, context, progressText);
+  return verifyLog(path, view.show).finally(view.close);
+};
+
+const endOf = (path: string, { damaged }: LogCheck): number => {
+  if (damaged.length === 0) return ExitCode.ok;
+  throw new CliError(
+    ExitCode.refused,
+    `${counted(damaged.length, 'line')} of ${printable(path)} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.`,
+  );
 };
 
 /** How many files of a log are shown: the oldest one and the newest ones. */
@@ -65,7 +81,10 @@ export const statusText = (status: LogStatus, now: number): readonly string[] =>
   const hidden = Math.max(0, segments.length - shownFiles);
   const files = segments
     .filter((_, n) => n === 0 || n > hidden)
-    .map((each) => `${bytes(each.bytes)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`);
+    .map(({ problem = '', ...each }) => {
+      const offsets = `${bytes(each.bytes)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`;
+      return joined(', ', offsets, problem);
+    });
   if (hidden > 0) files.splice(1, 0, `${count(hidden)} more`);
   return factLines([
     ['log', `${printable(path)}${log === undefined ? '' : `, id ${log}`}`],
@@ -89,7 +108,8 @@ const writerText = (writer: LogStatus['writer'], now: number): string => {
   return writer.closed ? `closed ${ago}` : `gone: process ${writer.pid} wrote ${ago}`;
 };
 
-const consumerText = ({ name, position, behind, behindMs }: LogStatus['consumers'][number]): string => {
+const consumerText = ({ name, position, behind, behindMs, problem }: LogStatus['consumers'][number]): string => {
+  if (problem !== undefined) return `${printable(name)}: ${printable(problem)}`;
   const where = position === undefined ? 'no commit yet' : `at ${position.offset}`;
   const late = behind === 0 ? 'up to date' : `${counted(behind, 'record')} behind, ${duration(behindMs)}`;
   return `${printable(name)}: ${joined(', ', where, late)}`;

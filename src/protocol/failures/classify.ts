@@ -274,7 +274,7 @@ export const logMeanings = {
   ]),
   damaged: row('stream', 'log-damaged', 'backoff', [
     'Lines of the log are damaged.',
-    'Check the disk; `rx-trade-feed log verify` names the lines.',
+    'Check the disk; `rx-trade-feed log status --verify` names the lines.',
   ]),
   writerGone: row('stream', 'log-writer-gone', 'backoff', [
     'The process that writes the log has ended, or does not respond.',

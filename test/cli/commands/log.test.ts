@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { from, lastValueFrom, take, tap } from 'rxjs';
 import { statusText } from '../../../src/cli/commands/log.js';
@@ -87,6 +87,42 @@ describe('log status', () => {
   });
 });
 
+describe('log status --verify', () => {
+  it('shows the status and that every line is valid', async () => {
+    const { stdout, exit } = log(`status ${await logged()} --verify`);
+    expect(await exit).toBe(0);
+    expect(stdout.text).toMatch(/^log .*\nrecords /);
+    expect(stdout.text).toMatch(/\n43 records in \d+ files, 40 frames, .*: every line is valid\n$/);
+  });
+
+  it('names a single changed bit, and ends with 5; without the flag, the status ends with 0', async () => {
+    const path = await logged();
+    const file = firstFile(path);
+    const bytes = readFileSync(file);
+    bytes[bytes.indexOf('"n\\":3') + 5]! ^= 1;
+    writeFileSync(file, bytes);
+    expect(await log(`status ${path}`).exit).toBe(0);
+    const { stdout, exit } = log(`status ${path} --verify`);
+    expect(await exit).toBe(5);
+    expect(stdout.text).toMatch(/^records .*$/m);
+    expect(stdout.text).toMatch(/, line \d+ \(byte \d+\): its checksum is wrong\n.*: 1 damaged line\n$/);
+    const json = log(`status ${path} --verify --json`);
+    expect(await json.exit).toBe(5);
+    expect(JSON.parse(json.stdout.text)).toMatchObject({ end: 43, damaged: [{ path: file }], tornBytes: 0 });
+  });
+
+  it('shows a cursor and a file that are damaged, and everything else', async () => {
+    const path = await logged();
+    mkdirSync(join(path, 'cursors'));
+    writeFileSync(join(path, 'cursors/db.json'), '{}');
+    writeFileSync(firstFile(path), readFileSync(firstFile(path), 'latin1').replace('"v":1', '"v":3'), 'latin1');
+    const { stdout, exit } = log(`status ${path}`);
+    expect(await exit).toBe(0);
+    expect(stdout.text).toMatch(/^files .* 0 to \d+, .*its first line is damaged$/m);
+    expect(stdout.text).toMatch(/^consumers {3}db: The cursor .*db\.json is damaged\. Correct its `offset`/m);
+  });
+});
+
 describe('log verify', () => {
   it('ends with 0 if every line is valid', async () => {
     const { stdout, stderr, exit } = log(`verify ${await logged()}`);
@@ -114,7 +150,7 @@ describe('log verify', () => {
     const { stdout, stderr, exit } = log(`verify ${path}`);
     expect(await exit).toBe(5);
     const at = text.indexOf('{"offset":1,');
-    expect(stdout.text).toContain(`${file}, line 3 (byte ${at}): it is not a record\n`);
+    expect(stdout.text).toContain(`${file}, line 3 (byte ${at}): its checksum is wrong\n`);
     expect(stdout.text).toMatch(/: 1 damaged line\n$/);
     expect(stderr.text).toBe(
       `rx-trade-feed: 1 line of ${path} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.\n`,
