@@ -2,6 +2,7 @@
 //
 //   node scripts/site/update.mjs failures         docs/failures, from the failure tables in src
 //   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
+//   node scripts/site/update.mjs log-status       docs/log.md, from what `log status` prints for a log that it writes
 //   node scripts/site/update.mjs cluster-goals    docs/reliability/replicas.md, from the results of `npm run reliability -- cluster` and `npm run bench -- cluster`
 //   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of its images; reads dist, so build first
 import { build } from 'esbuild';
@@ -10,6 +11,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { withClusterGoals } from './cluster-goals.mjs';
 import { commandLinePage } from './command-text.mjs';
+import { withLogStatus } from './log-status.mjs';
 import { documentedCodes, failureIndex, failurePage } from './failure-text.mjs';
 
 const update = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));
@@ -49,6 +51,17 @@ const parts = {
     });
     const commands = await loadCommands();
     update('docs/command-line.md', (text) => commandLinePage(text, commands, exitCodeRows));
+  },
+  'log-status': async () => {
+    const source = await fromSource({
+      'log/writer.ts': 'LogWriter',
+      'log/append.ts': 'appendDefaults',
+      'protocol/frame.ts': 'Frame',
+      'log/inspect.ts': 'inspectLog',
+      'cli/commands/log.ts': 'statusText',
+    });
+    const page = await withLogStatus(readFileSync('docs/log.md', 'utf8'), source);
+    writeFileSync('docs/log.md', page);
   },
   'cluster-goals': () => update('docs/reliability/replicas.md', withClusterGoals),
   diagrams: async () => {

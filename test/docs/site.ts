@@ -16,6 +16,7 @@ interface SiteLibrary {
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;
   readonly withClusterGoals: Generate;
+  readonly withLogStatus: (page: string, source: object) => Promise<string>;
   readonly performancePages: () => Readonly<Record<string, string>>;
   readonly reliabilityPages: () => Readonly<Record<string, string>>;
 }
