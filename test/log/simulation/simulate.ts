@@ -419,7 +419,8 @@ class Simulation {
         if (!isDone(each)) wrong(`${name} is at ${each.reader.position?.offset} of ${end()}, ${each.observer.isGone}`);
     const first = Math.min(...last.offsets);
     for (const offset of this.#truth.sinceBoot)
-      if (!this.#truth.hasLost && offset >= first && !last.offsets.has(offset)) wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
+      if (!this.#truth.hasLost && offset >= first && !last.offsets.has(offset))
+        wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
     if (!(await this.#world.until(() => this.#committed === end(), 20_000)))
       wrong(`the consumer is at ${this.#committed}, the log at ${end()}`);
     // A power failure may cut off the end of an older segment, and so may somebody.
