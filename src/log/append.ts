@@ -37,7 +37,7 @@ export interface AppendOptions {
    */
   readonly maxAgeMs?: number | undefined;
   /**
-   * The size of a segment, in bytes: at most 536 870 912 (512 MiB), half of `maxBytes`, and a quarter of it with
+   * The size of a segment, in bytes: at most 536 870 912 (512 MiB), a third of `maxBytes`, and a quarter of it with
    * `compress`.
    *
    * @defaultValue 16 777 216 (16 MiB), or an eighth of `maxBytes` if that's less
@@ -200,7 +200,7 @@ export const folderSettings = (options: AppendOptions): AppendSettings => {
   const given = validated(options, appendRules);
   const { maxBytes, compress } = { ...appendDefaults, ...given };
   const segmentBytes = given.segmentBytes ?? Math.min(appendDefaults.segmentBytes, maxBytes / 8);
-  const [part, allowed] = compress ? [4, 'a quarter of `maxBytes` with `compress`'] : [2, 'half of `maxBytes`'];
+  const [part, allowed] = compress ? [4, 'a quarter of `maxBytes` with `compress`'] : [3, 'a third of `maxBytes`'];
   if (segmentBytes > maxBytes / part) throw invalidOption('segmentBytes', `at most ${allowed}`, segmentBytes);
   return { ...appendDefaults, ...given, segmentBytes };
 };

@@ -351,6 +351,10 @@ export class LogWriter {
     } catch (error) {
       this.#failed(error);
     }
+    return this.#canWrite();
+  }
+
+  #canWrite(): boolean {
     return !this.#hasEnded && this.#outage?.isPaused !== true;
   }
 
