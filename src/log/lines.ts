@@ -66,8 +66,10 @@ const sealLength = unsealedEnd.length - 1;
 /** Turns lines with room for their checksums into bytes. One conversion is faster than one for each line. */
 export const sealedBytes = (lines: string): Buffer => {
   const bytes = Buffer.from(lines);
+  const isText = bytes.length === lines.length;
   for (let from = 0, to = 0; from < bytes.length; from = to + 1) {
-    to = bytes.indexOf(newline, from);
+    // In a text, it is found faster.
+    to = isText ? lines.indexOf('\n', from) : bytes.indexOf(newline, from);
     putNumber(bytes, to - 2, crc32(viewOf(bytes, from, to - sealLength)));
   }
   return bytes;
@@ -92,15 +94,16 @@ const putNumber = (bytes: Buffer, last: number, value: number): void => {
 const isSealed = (bytes: Buffer, from: number, at: number): boolean => {
   if (at <= from || !startsSeal(bytes, at) || bytes[at + sealLength - 1] !== brace) return false;
   const last = at + sealLength - 2;
-  let [value, isNumber] = [0, true];
+  let value = 0;
   for (let place = at + sealStart.length; place <= last; place += 1) {
     const byte = bytes[place] as number;
-    if (byte === space) isNumber &&= value === 0 && place < last;
-    else if (byte === zero) isNumber &&= value > 0 || place === last;
-    else isNumber &&= byte > zero && byte <= zero + 9;
-    value = value * 10 + (byte === space ? 0 : byte - zero);
+    const digit = byte - zero;
+    // Spaces are in front only, and no zeros.
+    if (value === 0 && place < last && byte === space) continue;
+    if (digit < 0 || digit > 9 || (digit === 0 && value === 0 && place < last)) return false;
+    value = value * 10 + digit;
   }
-  return isNumber && value === crc32(viewOf(bytes, from, at));
+  return value === crc32(viewOf(bytes, from, at));
 };
 
 const startsSeal = (bytes: Buffer, at: number): boolean => {
