@@ -1,5 +1,6 @@
 // Runs in a folder with an SDK of OpenTelemetry: `node measure.mjs SDK PORT`. Runs the program of the guide, which is in guide.mjs, over two connections
 // of a local service, and prints the names of its metrics on this port, its spans and what the SDK logs.
+import { pathToFileURL } from 'node:url';
 import { diag, DiagLogLevel, trace } from '@opentelemetry/api';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 
@@ -33,7 +34,7 @@ process.env.TRADE_FEED_API_KEY = service.createAccount({ plan: 'developer' }).cr
 let frames = 0;
 const { log } = console;
 console.log = () => (frames += 1);
-await import('./guide.mjs');
+await import(pathToFileURL('guide.mjs').href);
 
 const receive = async (count) => {
   while (frames < count) {
