@@ -2,7 +2,6 @@ import { LogError } from '../log/log-error.js';
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
-import { counted, joined } from './view/text.js';
 
 export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
 const connecting = ['demo', 'listen', 'record', 'doctor'] as const;
@@ -167,7 +166,10 @@ const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
 };
 
 /** The detail of `retries-exhausted` begins with the limit: `maxAttempts is 3; …`. */
-const reconnectsIn = (detail = ''): string => `${counted(Number(/\d+/.exec(detail)), 'reconnect')} (--retries)`;
+const reconnectsIn = (detail = ''): string => {
+  const number = /\d+/.exec(detail)?.[0];
+  return `${number} reconnect${number === '1' ? '' : 's'} (--retries)`;
+};
 
 /** What users of the command call the library's options. */
 const settingNames: Readonly<Record<string, string>> = {
@@ -195,10 +197,10 @@ export const adviceFor = ({ code, advice, certificate }: TradeFeedError): string
 /** Says what happened, what had failed before, and what to do. If the feed gave up, the last failure is the cause. */
 export const failureWords = (failure: TradeFeedError): string => {
   const { code, previous, cause } = failure;
-  const before = previous && previous.code !== code ? `Before that: ${whatHappened(previous)}` : '';
+  const before = previous && previous.code !== code ? [`Before that: ${whatHappened(previous)}`] : [];
   const last =
     cause instanceof TradeFeedError
-      ? `The last failure was ${cause.code}: ${whatHappened(cause)} ${adviceFor(cause)}`
+      ? [`The last failure was ${cause.code}: ${whatHappened(cause)} ${adviceFor(cause)}`]
       : before;
-  return joined(' ', whatHappened(failure), last, adviceFor(failure));
+  return [whatHappened(failure), ...last, adviceFor(failure)].join(' ');
 };
