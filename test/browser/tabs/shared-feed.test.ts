@@ -626,6 +626,21 @@ describe('a page that cannot share', () => {
     expect([locks.stolen, clients()]).toEqual([0, 3]);
   });
 
+  it('requests a bounded number of locks that are never granted', async () => {
+    let requests = 0;
+    const request = () => new Promise(() => (requests += 1));
+    browser.set('navigator', { locks: { request, query: () => Promise.resolve({ held: [] }) } });
+    const { web, clients, hasClients } = await serveRelay();
+    const clock = new Clock();
+    openTab(web.url, { scheduler: clock.scheduler, idleTimeoutMs: 600_000 });
+    await waitFor(() => clients() + timers(clock) >= 1);
+    clock.pass(4_000);
+    await hasClients(1);
+    await waitFor(() => requests === 2);
+    clock.pass(60_000);
+    expect(requests).toBe(6);
+  });
+
   it('follows as soon as it hears the leader: its stream ends without a loss', async () => {
     const channels = disconnectChannels();
     const { source, web, hasClients } = await serveRelay();
@@ -656,7 +671,11 @@ describe('a page that cannot share', () => {
     const post = jest.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => undefined);
     atEnd(() => post.mockRestore());
     source.frames(2);
-    for (const ms of [2_000, 1_000, 1_000, 1_499]) clock.pass(ms);
+    for (const ms of [2_000, 1_000, 1_000, 1_499]) {
+      clock.pass(ms);
+      // A steal takes a few turns: for the lock of the decision, and for who leads.
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((next) => setImmediate(next));
+    }
     expect([tab.types, clients()]).toEqual([['opened', 'relay-stalled', 'reconnecting'], 1]);
     clock.pass(1);
     await hasClients(2);
