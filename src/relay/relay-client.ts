@@ -145,21 +145,36 @@ export const sendTo = (
       response?.destroy();
     }),
   );
-  /** Emits in the turn of the next send; completes if there's none, or if the client doesn't read. */
-  const nextTurn$ = (): Observable<unknown> => {
-    if (isFull())
-      return drained$.pipe(take(1), takeUntil(timer(lastRead.maxPauseMs, hub.scheduler)), inTurn(turns, 'replay'));
-    return hasMore() ? of(undefined).pipe(inTurn(turns, 'replay')) : EMPTY;
-  };
-  const lastSends$ = defer(() => of(send())).pipe(
-    expand(() => nextTurn$().pipe(tap(send))),
-    takeUntil(timer(lastRead.maxMs, hub.scheduler)),
-  );
   return concat(
     live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$).pipe(inTurn(turns, 'live')))),
-    lastSends$,
+    lastSends$({ drained$, send, isFull, hasMore }, hub),
     defer(() => of(client.connectAgain(slot.endReason ?? 'sessionEnded')).pipe(tap(emit))),
   ).pipe(takeUntil(stuck$));
+};
+
+/** What the end of a stream needs of its client. */
+interface Sender {
+  readonly drained$: Observable<void>;
+  readonly send: () => void;
+  readonly isFull: () => boolean;
+  readonly hasMore: () => boolean;
+}
+
+/** Sends the rest in turns, for as long as the client reads. */
+const lastSends$ = (
+  { drained$, send, isFull, hasMore }: Sender,
+  { turns, scheduler }: Pick<ClientHub, 'turns' | 'scheduler'>,
+): Observable<unknown> => {
+  const next$ = (): Observable<unknown> => {
+    const read$ = drained$.pipe(takeUntil(timer(lastRead.maxPauseMs, scheduler)));
+    if (isFull()) return read$.pipe(take(1), inTurn(turns, 'replay'));
+    return hasMore() ? of(undefined).pipe(inTurn(turns, 'replay')) : EMPTY;
+  };
+  return of(undefined).pipe(
+    tap(send),
+    expand(() => next$().pipe(tap(send))),
+    takeUntil(timer(lastRead.maxMs, scheduler)),
+  );
 };
 
 /** Creates one client's messages, starting at its position in the log. */

@@ -121,7 +121,7 @@ describe('createRelay: many clients at a time', () => {
   });
 
   /** Starts a relay whose log has so many frames of 1 KB, and the id of a page that left before them. */
-  const startWithLog = async (frames: number) => {
+  const startWithLog = (frames: number) => {
     const source = new Subject<RelayedEvent>();
     const created = (relay = createRelay(source, { heartbeatMs: 60_000 }));
     const hold = created.hold();
@@ -177,7 +177,7 @@ describe('createRelay: many clients at a time', () => {
   };
 
   it('sends each about 64 KiB of its replay in a turn, and all together about 2 MiB; each receives every frame once', async () => {
-    const { relay: of, emit, id } = await startWithLog(300);
+    const { relay: of, emit, id } = startWithLog(300);
     const turns = countTurns();
     const clients = range(1, 60).map(() => receive(of, turns, { lastEventId: id }));
     await waitFor(() => clients.every(({ frames }) => frames() === 300));
@@ -192,7 +192,7 @@ describe('createRelay: many clients at a time', () => {
   });
 
   it('gives live clients new events before the replays of others have ended', async () => {
-    const { relay: of, emit, id } = await startWithLog(1_000);
+    const { relay: of, emit, id } = startWithLog(1_000);
     const turns = countTurns();
     const live = receive(of, turns, {});
     const clients = range(1, 40).map(() => receive(of, turns, { lastEventId: id }));
@@ -206,7 +206,7 @@ describe('createRelay: many clients at a time', () => {
   });
 
   it('sends nothing more to clients that have left, and leaves nothing open', async () => {
-    const { relay: of, id, hold } = await startWithLog(300);
+    const { relay: of, id, hold } = startWithLog(300);
     const turns = countTurns();
     const clients = range(1, 60).map(() => receive(of, turns, { lastEventId: id }));
     await waitFor(() => clients.some(({ messages }) => messages.length > 2));
@@ -227,7 +227,7 @@ describe('createRelay: many clients at a time', () => {
   });
 
   it('ends their streams in turns when it closes, each after all its events', async () => {
-    const { relay: of, id } = await startWithLog(300);
+    const { relay: of, id } = startWithLog(300);
     const turns = countTurns();
     const clients = range(1, 300).map((n) => receive(of, turns, n <= 20 ? { lastEventId: id } : {}));
     await waitFor(() => clients.every(({ messages }) => messages.length > 0));
