@@ -31,8 +31,12 @@ export const programs = {
     what: 'the page of the example app in Chromium at 5,000 frames a second: fails if it was blocked for 200 ms (2 minutes)',
     ...{ node: ['--test', 'bench/page/index.mjs'], needsBuild: true },
   },
+  rejoin: program(
+    '1,000 pages that come back to a relay together: fails if they hold its event loop for 50 ms (2 minutes)',
+    'rejoin/index.mjs',
+  ),
   all: program(
-    'all of the above except check and page; then updates docs/performance.md and docs/performance',
+    'all of the above except check, page and rejoin; then updates docs/performance.md and docs/performance',
     'all.mjs',
   ),
 };
