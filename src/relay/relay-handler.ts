@@ -125,7 +125,7 @@ export const relayHandler = (
     else {
       const target = streamResponse(response);
       if (target.isOver) return;
-      const admission$ = authorized$(authorize, request, authorizeTimeoutMs).pipe(
+      const admission$ = defer(() => authorized$(authorize, request, authorizeTimeoutMs)).pipe(
         // Other code may have answered during the authorization.
         filter(() => !target.isOver),
         map((user) => ({ user, ...chosen({ select, sinceMs }, request) })),

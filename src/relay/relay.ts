@@ -173,7 +173,7 @@ const client$ = (
 ): Observable<RelayMessage> =>
   new Observable((subscriber) => {
     const { report, turns } = clients;
-    const sent$ = defer(() => {
+    const admitted$ = defer(() => {
       const slot = slots.take();
       const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
       const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
@@ -196,7 +196,11 @@ const client$ = (
         }),
       );
     });
-    // `sendTo` emits the messages.
+    // Hundreds of requests can arrive in one turn. `sendTo` emits the messages.
+    const sent$ = of(undefined).pipe(
+      inTurn(turns, 'request'),
+      switchMap(() => admitted$),
+    );
     return sent$.subscribe({
       error: (error: unknown) => {
         if (error instanceof RelayFullError) report({ type: 'client-refused', reason: error.reason });

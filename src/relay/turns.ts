@@ -1,6 +1,6 @@
 import { asyncScheduler, exhaustMap, type MonoTypeOperatorFunction, Observable, type SchedulerLike } from 'rxjs';
 
-// In: the work of a relay's clients: a live batch, a join, a part of a replay, a heartbeat, an end.
+// In: the work of a relay's clients: a live batch, a request, a join, a part of a replay, a heartbeat, an end.
 // Out: the same work, in each turn of the event loop no more than all clients together may cost.
 // Never: a replay before a live batch; more than one part of a client's replay in a turn.
 //
@@ -11,10 +11,10 @@ import { asyncScheduler, exhaustMap, type MonoTypeOperatorFunction, Observable, 
 export type Work = () => void;
 
 /**
- * Work by what goes before the others: for clients that have all events but the newest, a join, for clients that are a
- * little late, a replay.
+ * Work by what goes before the others: for clients that have all events but the newest, a request, a join, for clients
+ * that are a little late, a replay.
  */
-const lanes = ['live', 'join', 'late', 'replay'] as const;
+const lanes = ['live', 'request', 'join', 'late', 'replay'] as const;
 
 type Lane = (typeof lanes)[number];
 
@@ -25,7 +25,13 @@ const most = { bytes: 2 * 1024 * 1024, ms: 5 };
  * What a piece of work costs on top of the bytes that it writes. While clients join, turns are short, because Node
  * accepts one connection in each.
  */
-const costs: Readonly<Record<Lane, number>> = { live: 16_384, join: most.bytes, late: 16_384, replay: 16_384 };
+const costs: Readonly<Record<Lane, number>> = {
+  live: 16_384,
+  request: most.bytes / 8,
+  join: most.bytes,
+  late: 16_384,
+  replay: 16_384,
+};
 
 /** How many bytes of the log a client gets in a turn, and up to how many it is a little late: after a long task, all are. */
 const clientBytes = 64 * 1024;
@@ -41,7 +47,7 @@ export const laneFor = (bytes: number): Lane => {
 export interface Turns {
   /** How many bytes of the log one client gets in a turn: the message that reaches them is the last. */
   readonly clientBytes: number;
-  /** Runs live work or a join at once if this turn has room for it and nothing goes before it. Otherwise it waits. */
+  /** Runs work at once if this turn has room for it and no other work waits before it. A replay always waits. */
   run(work: Work, lane: Lane): void;
   /** Makes work wait for a later turn. */
   later(work: Work, lane: Lane): void;
@@ -83,6 +89,7 @@ export class LoopTurns implements Turns {
   readonly #now: () => number;
   readonly #waiting: Readonly<Record<Lane, Set<Work>>> = {
     live: new Set(),
+    request: new Set(),
     join: new Set(),
     late: new Set(),
     replay: new Set(),
@@ -97,9 +104,7 @@ export class LoopTurns implements Turns {
   }
 
   run(work: Work, lane: Lane): void {
-    const { live, join } = this.#waiting;
-    const isNext = live.size === 0 && (lane === 'live' || (lane === 'join' && join.size === 0));
-    if (isNext && this.#bytes < most.bytes && !this.#isWaiting(work)) this.#do(work, lane);
+    if (this.#bytes < most.bytes && this.#isNext(lane) && !this.#isWaiting(work)) this.#do(work, lane);
     else this.later(work, lane);
   }
 
@@ -116,6 +121,13 @@ export class LoopTurns implements Turns {
 
   wrote(bytes: number): void {
     this.#bytes += bytes;
+  }
+
+  #isNext(lane: Lane): boolean {
+    const { live, request, join } = this.#waiting;
+    if (live.size > 0 || lane === 'live') return live.size === 0;
+    if (request.size > 0 || lane === 'request') return request.size === 0;
+    return lane === 'join' && join.size === 0;
   }
 
   #isWaiting(work: Work): boolean {

@@ -81,6 +81,15 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['join 1', 'join 2', 'replay 1']);
   });
 
+  it('takes eight requests at once, and those that wait before any join', async () => {
+    const { turns, done, work } = start();
+    for (const name of named('request', 10)) turns.run(work(name), 'request');
+    turns.run(work('join'), 'join');
+    expect(done).toEqual(named('request', 8));
+    await nextTurn();
+    expect(done).toEqual([...named('request', 10), 'join']);
+  });
+
   it('does work that waits again in the next turn, after the others', async () => {
     const { turns, done } = start();
     for (const name of ['a', 'b']) {
