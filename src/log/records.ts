@@ -152,7 +152,9 @@ export class Records {
     const before = this.#place ?? this.#requested();
     const isSameLog = (before?.log || log) === log;
     const next = before?.offset ?? offset;
-    this.#surplus = before !== undefined && isSameLog && offset >= next ? surplusOf(before, header) : 0;
+    const isFurther = before !== undefined && isSameLog && offset >= next;
+    // Until a gap has counted them, they are in no segment.
+    this.#surplus = isFurther && (this.#surplus !== 0 || hasOwnGap(header, next)) ? surplusOf(before, header) : 0;
     if (isFirst || offset > next || !isSameLog) this.#state = stateOf(header.state);
     if (isFirst || offset >= next || !isSameLog) this.#place = place;
     else this.#place = { ...(before as Place), log };
@@ -214,7 +216,7 @@ export class Records {
     if (!isBefore) this.#begin();
     if (!isBefore && this.#isGone) this.#writerIsBack(record);
     const counted = record && this.#withoutSurplus(record);
-    const place = (this.#place = afterRecord(this.#place as Place, counted ?? aFrame, at));
+    const place = (this.#place = afterRecord(this.#place as Place, record ?? aFrame, at));
     if (record === undefined) {
       this.#state = afterFrame(this.#state, at);
       return;
@@ -234,6 +236,9 @@ export class Records {
     const surplus = this.#surplus;
     if (surplus === 0 || record.type !== 'gap') return record;
     this.#surplus = 0;
+    // From here on the place is that of the log again.
+    const place = this.#place as Place;
+    if (surplus > 0) this.#place = { ...place, frames: place.frames - surplus };
     const { missed = NaN, ...gap } = record;
     return missed >= surplus ? { ...gap, missed: missed - surplus } : gap;
   }
@@ -355,7 +360,6 @@ const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after ===
 
 /** Returns how many frames a reader has that the log has lost since, and so counts in its gap. NaN: unknown. */
 const surplusOf = (before: Place, header: Header): number => {
-  if (!hasOwnGap(header, before.offset)) return 0;
   const surplus = before.holes === header.holes ? before.frames - header.frames : NaN;
-  return surplus > 0 || before.offset > (header.after as number) ? surplus : 0;
+  return surplus > 0 || before.offset >= (header.after ?? Infinity) ? surplus : 0;
 };

@@ -413,7 +413,7 @@ export class LogWriter {
       const last = listSegments(disk, this.#folder).at(-1)?.offset ?? -1;
       const offset = last < end ? end : afterLoss(stored, last).place.offset;
       const { after } = stored.offset === this.#jump.offset ? this.#jump : {};
-      if (offset > stored.offset) this.#jump = { offset, after: after ?? stored.offset };
+      if (hasLost || offset > stored.offset) this.#jump = { offset, after: after ?? stored.offset };
       this.#outage = { ...outage, hasLost, isPaused: false };
       this.#end = { ...stored, offset };
       this.#before = noFeed;

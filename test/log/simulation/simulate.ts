@@ -372,8 +372,11 @@ class Simulation {
   #loseSegment(): void {
     const newest = this.#disk.names().findLast((name) => name.endsWith('.ndjson'));
     const { offset = 0 } = JSON.parse(this.#disk.text('writer.json') || '{}') as { readonly offset?: number };
+    if (newest === undefined) return;
+    const [, last = -1] = /.*\{"offset":(\d+)[^\n]*\n/s.exec(this.#disk.text(newest)) ?? [];
     // Without the tip and a writer, nobody knows that there were more records.
-    if (newest === undefined || offset <= Math.max(...this.#truth.contents.keys())) return;
+    if (offset <= Math.max(...this.#truth.contents.keys())) return;
+    if (this.#writer === undefined && offset !== Number(last) + 1) return;
     this.#fault('segment lost');
     this.#disk.lose(newest, this.#chance.isTrue(0.5));
     this.#truth.hasLost = this.#truth.canLose = true;
