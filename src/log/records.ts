@@ -360,6 +360,8 @@ const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after ===
 
 /** Returns how many frames a reader has that the log has lost since, and so counts in its gap. NaN: unknown. */
 const surplusOf = (before: Place, header: Header): number => {
-  const surplus = before.holes === header.holes ? before.frames - header.frames : NaN;
-  return surplus > 0 || before.offset >= (header.after ?? Infinity) ? surplus : 0;
+  const isAhead = before.offset > (header.after ?? Infinity);
+  const surplus = before.frames - header.frames;
+  if (before.holes !== header.holes) return isAhead || surplus > 0 ? NaN : 0;
+  return isAhead || surplus > 0 ? surplus : 0;
 };

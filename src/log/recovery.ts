@@ -1,4 +1,5 @@
 // Opens a log for writing, after whatever has happened to the writer before.
+import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { type FeedState, noFeed, stoppedAt } from '../protocol/feed-state.js';
 import { logGap, type Place, startOf } from './lines.js';
@@ -33,6 +34,7 @@ export interface Opened extends Beginning {
   readonly boot: string;
 }
 
+const { O_RDWR } = constants;
 const jump = 1_000_000_000;
 
 /**
@@ -93,13 +95,14 @@ export const lockLog = (folder: string, { disk, lockFile }: Machine, isLocked: b
 
 /** Somebody may have removed the file with the lock of a writer that still writes: its newest segment is locked too. */
 const hasNoWriter = (folder: string, disk: Disk, lockFile: Machine['lockFile']): boolean => {
-  const newest = listSegments(disk, folder).at(-1);
-  if (newest === undefined || newest.isCompressed) return true;
-  const fd = disk.openSync(newest.path, 'r+');
+  const listed = listSegments(disk, folder).at(-1);
+  if (listed === undefined || listed.isCompressed) return true;
+  const newest = openSegment(disk, listed, O_RDWR);
+  if (newest === undefined) return true;
   try {
-    return lockFile(fd, newest.path);
+    return newest.isCompressed || lockFile(newest.fd, newest.path);
   } finally {
-    disk.closeSync(fd);
+    disk.closeSync(newest.fd);
   }
 };
 

@@ -141,10 +141,10 @@ interface OpenSegment extends Segment {
  * Opens a segment of a listing, which may be out of date: it may be compressed by now. `undefined` if it is gone.
  * Whoever lists again gets on, because retention never brings a segment back.
  */
-export const openSegment = (disk: Disk, segment: Segment): OpenSegment | undefined => {
+export const openSegment = (disk: Disk, segment: Segment, flags = O_RDONLY): OpenSegment | undefined => {
   const compressed = { ...segment, path: `${segment.path}.gz`, isCompressed: true };
   for (const each of segment.isCompressed ? [segment] : [segment, compressed]) {
-    const fd = orIfMissing(() => openFile(disk, each.path), undefined);
+    const fd = orIfMissing(() => openFile(disk, each.path, flags), undefined);
     if (fd !== undefined) return { ...each, fd };
   }
   return undefined;

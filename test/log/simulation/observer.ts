@@ -30,6 +30,7 @@ export class Observer {
   #missing: number | undefined = 0;
   #hasGap = false;
   #isJump = false;
+  #hasDamage = false;
   #watermark = -Infinity;
   #counted: number | undefined;
   #next = 0;
@@ -64,7 +65,12 @@ export class Observer {
       this.#watermark = record.at;
       return;
     }
-    if (record.type === 'gap') this.#gap(record.missed);
+    if (record.type === 'gap') {
+      // The gap of a loss also counts the frames of damaged lines, for which this one stands.
+      this.#hasDamage ||= this.#truth.hasLost && record.failure.code === 'log-damaged';
+      this.#gap(this.#hasDamage ? undefined : record.missed);
+      if (record.failure.code === 'log-write-failed') this.#hasDamage = false;
+    }
     if (record.type === 'gap' && record.offset === undefined && !this.#truth.canLose)
       this.#wrong(`a gap at ${this.#offset}, but all records are there`);
     if (record.type === 'disconnected' && record.failure.code === 'log-writer-gone') this.isGone = true;
