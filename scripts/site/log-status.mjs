@@ -20,7 +20,14 @@ const statusLines = async ({ LogWriter, appendDefaults, Frame, inspectLog, statu
     let now = begin;
     const nothing = () => undefined;
     const machine = {
-      ...{ disk: fs, now: () => now, boot: () => 'b'.repeat(36), newId: () => 'a1b2c3d4e5f6', lockFile: () => true },
+      ...{
+        disk: fs,
+        now: () => now,
+        monotonic: () => now,
+        boot: () => 'b'.repeat(36),
+        newId: () => 'a1b2c3d4e5f6',
+        lockFile: () => true,
+      },
       ...{ every: () => nothing, soon: (call) => call(), atExit: () => nothing, warn: nothing, gzip: nothing },
     };
     const settings = { ...appendDefaults, segmentBytes: 2_000_000, maxWaitingBytes: 1 };

@@ -6,6 +6,7 @@ export { type AnyFrame, Frame } from '../protocol/frame.js';
 export type { Disconnected, Gap, LifecycleEvent, Opened, Reconnecting, RelayedEvent } from '../protocol/event.js';
 export type { RelayedValue, Stopped, TicketIssued, TicketRequested, Watermark } from '../protocol/event.js';
 export type {
+  CertificateProblem,
   ClusterFailureCode,
   FailureCode,
   LogFailureCode,

@@ -67,7 +67,8 @@ export interface AppendOptions {
    * What to do when the disk is full or fails, or a segment is removed. `'error'` ends the stream with the
    * {@link LogError}. If you pass a function, it receives the error and the stream goes on. So does the log once the disk
    * works again, with a gap that has the exact number of missed frames. If the log can't go on (another writer has it,
-   * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it.
+   * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it. A failure of
+   * the end itself, after you have unsubscribed, is a process warning unless you pass a function.
    *
    * @defaultValue `'error'`
    */
@@ -127,29 +128,34 @@ const stored$ = (end: () => void | Promise<void>): Observable<never> =>
 /** Reports the failures of a writer: to `onError`, or as the error of its stream. */
 const failuresOf = (onError: AppendSettings['onError']) => {
   const failed = new Subject<never>();
-  let report = (error: unknown): void => failed.error(error);
+  let end = (error: unknown): void => failed.error(error);
+  let report = end;
   return {
     failed,
     fail: ((error, canContinue = true) => {
       // `onError` may keep the failure to itself.
       writeDebug(error);
       try {
-        if (onError === 'error') throw error;
-        onError(error);
-        // The end of the log is an end of the stream, which would look well without it.
-        if (!canContinue) failed.error(error);
-        return canContinue;
+        if (onError !== 'error') onError(error);
       } catch (thrown) {
         report(thrown);
         return false;
       }
+      const goesOn = canContinue && onError !== 'error';
+      // The end of the log is an end of the stream, which would look well without it.
+      if (!goesOn) end(error);
+      return goesOn;
     }) satisfies Fail,
-    /** The stream has no subscriber any more, so RxJS reports a failure as unhandled. */
+    /** Nobody awaits the end any more, so its failure must not end the process: without a function it's a warning. */
     unsubscribed: (): void => {
-      report = (error) => throwError(() => error).subscribe();
+      end = (error) => onError === 'error' && warnOf(error as LogError);
+      report = (thrown) => throwError(() => thrown).subscribe();
     },
   };
 };
+
+const warnOf = ({ message, code }: LogError): void =>
+  process.emitWarning(printable(message), { type: 'TradeFeedWarning', code });
 
 export const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
 

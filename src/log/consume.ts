@@ -265,7 +265,7 @@ export const committedIn = (folder: string, name: string, disk: Disk): LogPositi
   const path = cursorPath(folder, name);
   return readInPlace(disk, path, (json) => {
     if (isPosition(json)) return json;
-    if (Object(json).isNew === true) return undefined;
+    if ((Object(json) as Partial<typeof noCommit>).isNew === true) return undefined;
     // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
     const problem = `The cursor ${path} is damaged.`;
     const advice = 'Correct its `offset`, or remove the file to begin again.';
@@ -275,7 +275,7 @@ export const committedIn = (folder: string, name: string, disk: Disk): LogPositi
 
 /** An operator may write one by hand, with an offset only. */
 const isPosition = (json: unknown): json is LogPosition => {
-  const { offset, frames = 0, holes = 0, at = 0 } = Object(json) as LogPosition;
+  const { offset, frames = 0, holes = 0, at = 0 } = Object(json) as Partial<LogPosition>;
   return (
     offset !== undefined &&
     fromRule.is(json) &&

@@ -219,7 +219,10 @@ export class LogReader extends RecordReader {
     const { disk, gunzip } = this.#machine;
     this.#listedAt = -Infinity;
     const segment = openSegment(disk, listed);
-    if (segment === undefined) return this.#missed(listed);
+    if (segment === undefined) {
+      this.#missed(listed);
+      return;
+    }
     this.#misses = 0;
     if (this.#current?.isTorn === true) this.records.torn(this.#current);
     this.#closeFile();

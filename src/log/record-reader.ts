@@ -55,11 +55,12 @@ export abstract class RecordReader {
 
   async #next(max: number): Promise<LogRecord[] | undefined> {
     const { records, settings } = this;
-    while (!this.isClosed) {
+    // A read may take long.
+    const isClosed = (): boolean => this.isClosed;
+    while (!isClosed()) {
       this.take(max);
       if (records.length > 0) return records.take();
-      const hasMore = await this.read();
-      if (hasMore || this.isClosed) continue;
+      if ((await this.read()) || isClosed()) continue;
       records.atEnd(() => this.tip());
       if (records.length > 0) return records.take();
       if (!settings.follow) return undefined;

@@ -1,4 +1,5 @@
 import { asyncScheduler, exhaustMap, type MonoTypeOperatorFunction, Observable, type SchedulerLike } from 'rxjs';
+import { contextHere, inOwnContext, runIn } from '../operators/items/async-context.js';
 
 // In: the work of a relay's clients: a live batch, a request, a join, a part of a replay, a heartbeat, an end.
 // Out: the same work, in each turn of the event loop no more than all clients together may cost.
@@ -69,10 +70,11 @@ const virtualTurns: Turns = {
   wrote: () => undefined,
 };
 
-/** Emits each value in a turn. Drops those that come while one waits. */
-export const inTurn = <T>(turns: Turns, lane: Lane): MonoTypeOperatorFunction<T> =>
-  exhaustMap(
-    (value) =>
+/** Emits each value in a turn, in the context of the subscriber. Drops those that come while one waits. */
+export const inTurn =
+  <T>(turns: Turns, lane: Lane): MonoTypeOperatorFunction<T> =>
+  (source) => {
+    const waiting = (value: T) =>
       new Observable<T>((subscriber) => {
         const work = () => {
           subscriber.next(value);
@@ -80,13 +82,16 @@ export const inTurn = <T>(turns: Turns, lane: Lane): MonoTypeOperatorFunction<T>
         };
         subscriber.add(() => turns.drop(work));
         turns.run(work, lane);
-      }),
-  );
+      });
+    return source.pipe(exhaustMap(waiting), inOwnContext());
+  };
 
 /** Turns of Node's event loop. One ends with `setImmediate`: after the timers that are due, and after the sockets. */
 export class LoopTurns implements Turns {
   readonly clientBytes = clientBytes;
   readonly #now: () => number;
+  /** A turn belongs to no client. */
+  readonly #home = contextHere();
   readonly #waiting: Readonly<Record<Lane, Set<Work>>> = {
     live: new Set(),
     request: new Set(),
@@ -144,7 +149,7 @@ export class LoopTurns implements Turns {
   #endTurn(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    setImmediate(() => this.#begin());
+    runIn(this.#home, () => setImmediate(() => this.#begin()));
   }
 
   #begin(): void {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { type Subscription } from 'rxjs';
+import type { Subscription } from 'rxjs';
 import { untilAborted } from '../../src/interop/index.js';
 import { feedLog, inspectLog, verifyLog } from '../../src/log/index.js';
 import { waitFor } from '../support/wait-for.js';
