@@ -6,7 +6,7 @@ import { lastValueFrom, Subject, take } from 'rxjs';
 import { appended, appendDefaults, type AppendOptions, type AppendSettings } from '../../src/log/append.js';
 import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { openLog } from '../../src/log/recovery.js';
-import type { Machine } from '../../src/log/segments.js';
+import { type Machine, scanFile } from '../../src/log/segments.js';
 import { LogWriter } from '../../src/log/writer.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { itInCi } from '../support/cases.js';
