@@ -155,12 +155,15 @@ const sent$ = (
  * Makes a dispatcher of another version accept requests of this undici: `compose` of undici 7 gives it a handler with
  * the methods of version 7 and of version 8, which refuses the older ones.
  */
-const acceptedBy = (dispatcher: TicketDispatcher, { Dispatcher: { prototype } }: HttpClient): Dispatcher =>
-  prototype.compose.call(dispatcher as Dispatcher, (dispatch) => (options, handler) => {
+const acceptedBy = (dispatcher: TicketDispatcher, { Dispatcher: { prototype } }: HttpClient): Dispatcher => {
+  const asTheirs: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
     // Version 8 refuses the option `dispatcher`. A redirect interceptor would send the key wherever a redirect points.
     const theirs = { ...options, dispatcher: undefined, maxRedirections: 0 };
     return dispatch(theirs, handler);
-  });
+  };
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called for a dispatcher of another version
+  return Reflect.apply(prototype.compose, dispatcher, [asTheirs]);
+};
 
 const issued = async ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Promise<Answer> => {
   const text = await textOf(body);

@@ -1,5 +1,6 @@
 // Removes all globals except those of JavaScript itself: no TextDecoder, Buffer, fetch or timers. A page's test environment may lack any of them. Then
 // imports entry points of the package, and reads a frame with the codec that comes back. Prints its text by entry point; `true` if one has no `Frame`.
+import 'node:http'; // Node's own module needs some of them from version 22 on
 import { argv } from 'node:process';
 import { runInNewContext } from 'node:vm';
 import '@angular/core';
