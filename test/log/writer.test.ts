@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { lastValueFrom, Subject, take } from 'rxjs';
 import { appended, appendDefaults, type AppendOptions, type AppendSettings } from '../../src/log/append.js';
 import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
+import { sealableLine, sealedBytes } from '../../src/log/lines.js';
 import { openLog } from '../../src/log/recovery.js';
 import { type Machine, scanFile } from '../../src/log/segments.js';
 import { LogWriter } from '../../src/log/writer.js';
@@ -189,11 +190,9 @@ describe('a segment that is larger than a string can be', () => {
     'can be continued, read and inspected at 600 MB',
     async () => {
       await write([opened(), frame(0)]);
-      const line = fs.readFileSync(segments()[0]!, 'utf8').split('\n')[2]!;
       const fd = fs.openSync(segments()[0]!, 'a');
-      const pad = 'x'.repeat(1_000_000);
-      for (let n = 2; n < 602; n += 1)
-        fs.writeSync(fd, `${line.replace('"offset":1', `"offset":${n}`).replace('{\\"n\\":0}', pad)}\n`);
+      const large = new Frame('market', Buffer.alloc(1_000_000, 'x'), false, 1_000, 1);
+      for (let n = 2; n < 602; n += 1) fs.writeSync(fd, sealedBytes(sealableLine(n, large, 1_000, 1_000)));
       fs.closeSync(fd);
       await write([opened(5_000), frame(1, 5_001)]);
       const records = await read({ from: { offset: 600 } });
