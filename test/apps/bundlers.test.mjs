@@ -113,7 +113,9 @@ for (const { bundler, code, main, worker } of rows) {
 }
 
 test('esbuild, ESM: the testing kit needs one of the two settings', async () => {
-  const stdin = { contents: "export * from 'rx-trade-feed/testing';", resolveDir: project };
+  const contents =
+    "import { startTradeFeedService } from 'rx-trade-feed/testing'; await (await startTradeFeedService()).shutdown();";
+  const stdin = { contents, resolveDir: project };
   const start = async (settings) => {
     const outfile = join(project, `out-${randomUUID()}`, 'app.mjs');
     await runEsbuild(outfile, { entryPoints: undefined, stdin, format: 'esm', ...settings });
