@@ -1,3 +1,8 @@
+/**
+ * Connects to the service: the feed, its events and failures, and all operators, for Node.
+ *
+ * @packageDocumentation
+ */
 // The feed
 export { tradeFeed$, tradeFeedEvents$ } from './feed/trade-feed.js';
 

@@ -2,17 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-const include = /^<!--@include: (.+?)-->$/gm;
 const frontmatter = /^---\n[\s\S]*?\n---\n+/;
-
-/** Returns the text of a page with the files that it includes. */
-const plainText = async (file) => {
-  const text = (await readFile(file, 'utf8')).replace(frontmatter, '');
-  const included = await Promise.all(
-    [...text.matchAll(include)].map(([, path]) => readFile(join(dirname(file), path.trim()), 'utf8')),
-  );
-  return text.replaceAll(include, () => included.shift());
-};
 
 /** Returns the first heading of a text, without its code marks. */
 const titleOf = (text) => /^# (.+)$/m.exec(text)?.[1].replaceAll('`', '') ?? '';
@@ -37,7 +27,7 @@ export const writePlainPages = async ({ srcDir, outDir, pages, dynamicRoutes, si
   const contents = new Map(dynamicRoutes.routes.map(({ path, content }) => [path, content]));
   const titles = {};
   for (const page of pages) {
-    const text = contents.get(page) ?? (await plainText(join(srcDir, page)));
+    const text = (contents.get(page) ?? (await readFile(join(srcDir, page), 'utf8'))).replace(frontmatter, '');
     titles[page.replace(/\.md$/, '')] = titleOf(text);
     await mkdir(dirname(join(outDir, page)), { recursive: true });
     await writeFile(join(outDir, page), text);

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 
-/** Pages that include a file from outside `docs`. Links in that file are relative to the file. */
-const includedFrom = {
+/** Pages that show a file from outside `docs`. Links in that file are relative to the file. */
+export const includedFrom = {
   'project/overview.md': 'README.md',
   'project/changelog.md': 'CHANGELOG.md',
   'project/contributing.md': 'CONTRIBUTING.md',

@@ -1,3 +1,8 @@
+/**
+ * Reads a relay in a page: one stream per page, or one shared by all tabs.
+ *
+ * @packageDocumentation
+ */
 export { relayFeed$ } from './relay-feed.js';
 export type { RelayFeedOptions, RequestHeaders, ResumeStore } from './relay-feed-options.js';
 

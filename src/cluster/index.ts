@@ -1,3 +1,8 @@
+/**
+ * Lets several replicas share the one connection of an account.
+ *
+ * @packageDocumentation
+ */
 export { createFeedCluster, type FeedCluster } from './feed-cluster.js';
 export type { ClusterElectionOptions, ClusterOptions } from './cluster-options.js';
 export type { ClusterStatus } from './status.js';

@@ -1,4 +1,8 @@
-// `rx-trade-feed/log`: a feed with a memory.
+/**
+ * Keeps a feed in a folder, and reads it again from any record, in any process.
+ *
+ * @packageDocumentation
+ */
 export type { AppendOptions } from './append.js';
 export { type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
 export { type Committed, type ConsumeOptions } from './consume.js';

@@ -1,3 +1,8 @@
+/**
+ * Coordinates replicas over NATS, and keeps a feed in a log on JetStream.
+ *
+ * @packageDocumentation
+ */
 export { natsEngine, type NatsEngineOptions } from './nats-engine.js';
 export {
   type JetStreamAppendOptions,

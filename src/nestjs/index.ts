@@ -1,3 +1,8 @@
+/**
+ * Connects a NestJS app: a module, a service to inject, health and `@Sse()` routes.
+ *
+ * @packageDocumentation
+ */
 // The module
 export { getTradeFeedToken, InjectTradeFeed, TradeFeedModule } from './trade-feed-module.js';
 export type {

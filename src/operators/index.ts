@@ -1,3 +1,8 @@
+/**
+ * The operators alone, which need neither Node nor a socket: filter, decode, count in windows, bound slow work.
+ *
+ * @packageDocumentation
+ */
 // The operators of the main entry point that also run in a browser: they need neither Node nor a socket.
 
 // Decode and filter

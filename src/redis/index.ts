@@ -1,1 +1,6 @@
+/**
+ * Coordinates replicas over Redis.
+ *
+ * @packageDocumentation
+ */
 export { redisEngine, type RedisEngineOptions } from './redis-engine.js';

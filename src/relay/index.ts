@@ -1,3 +1,8 @@
+/**
+ * Sends one feed from your server to many pages as Server-Sent Events, and resumes each page where it was.
+ *
+ * @packageDocumentation
+ */
 export { createRelay, type Relay } from './relay.js';
 export type { RelayActivity, RelayClientStatus, RelayRefused, RelayStatus } from './relay-reports.js';
 export { type Authorize, relayHandler, type RelayHandlerOptions, type RelayUser } from './relay-handler.js';

@@ -1,3 +1,8 @@
+/**
+ * Runs the whole service on loopback, with every failure on demand, for the tests of your app.
+ *
+ * @packageDocumentation
+ */
 export { clusterEngineTests, type ClusterEngineTest } from './cluster-engine-tests.js';
 export { startTradeFeedService } from './start-service.js';
 export type { AccountOptions, RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
