@@ -1,5 +1,6 @@
 // @ts-check
-// A display that changes twice a second doesn't need every frame. `conflate` emits the newest value of each key, and the number of values that it
+// A display that changes twice a second doesn't need every frame. `conflate`
+// emits the newest value of each key, and the number of values that it
 // replaces. Here the key is the leading digit of a transaction's hash.
 //
 //   node examples/conflate.mjs
@@ -13,7 +14,10 @@ import { withService } from './support/with-service.mjs';
  * @returns {payload is { hash: string }}
  */
 const hasHash = (payload) =>
-  typeof payload === 'object' && payload !== null && 'hash' in payload && typeof payload.hash === 'string';
+  typeof payload === 'object' &&
+  payload !== null &&
+  'hash' in payload &&
+  typeof payload.hash === 'string';
 
 await withService(
   async (options) => {
@@ -26,7 +30,8 @@ await withService(
       conflate(({ hash }) => (/^0x[0-7]/.test(hash) ? 'low ' : 'high'), 500),
       tap(({ key, value, count }) => {
         shown += count;
-        console.log(`${key}  ${value.hash.slice(0, 12)}…  newest of ${count}`);
+        const hash = value.hash.slice(0, 12);
+        console.log(`${key}  ${hash}…  newest of ${count}`);
       }),
       bufferCount(2),
       take(2),

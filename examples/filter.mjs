@@ -1,6 +1,7 @@
 // @ts-check
-// Selects large transactions from the raw feed with plain RxJS operators: parse, check, filter, map. The contract of the service doesn't define
-// the payload, so check it after parsing. This check fits the local service.
+// Selects large transactions from the raw feed with plain RxJS operators:
+// parse, check, filter, map. The contract of the service doesn't define the
+// payload, so check it after parsing. This check fits the local service.
 //
 //   node examples/filter.mjs
 import { filter, lastValueFrom, map, take, tap } from 'rxjs';
@@ -34,7 +35,9 @@ await withService(
       map(({ hash, value }) => ({ hash, value: BigInt(value) })),
       filter(({ value }) => value >= least),
       take(5),
-      tap(({ hash, value }) => console.log(`${hash.slice(0, 12)}…  ${value / gwei} gwei`)),
+      tap(({ hash, value }) =>
+        console.log(`${hash.slice(0, 12)}…  ${value / gwei} gwei`),
+      ),
     );
     await lastValueFrom(large$);
     console.log(`5 large ones in ${seen} transactions`);

@@ -1,5 +1,6 @@
 // @ts-check
-// Reads the feed with a `for await` loop, and writes it to a Node stream. Both are slow; the number of waiting frames is bounded.
+// Reads the feed with a `for await` loop, and writes it to a Node stream. Both
+// are slow; the number of waiting frames is bounded.
 //
 //   node examples/for-await.mjs
 import { pipeline } from 'node:stream/promises';
@@ -9,7 +10,9 @@ import { withService } from './support/with-service.mjs';
 
 await withService(async (options) => {
   let read = 0;
-  for await (const frame of toAsyncIterable({ capacity: 100 })(tradeFeed$('market', options))) {
+  for await (const frame of toAsyncIterable({ capacity: 100 })(
+    tradeFeed$('market', options),
+  )) {
     await new Promise((resolve) => setTimeout(resolve, 10)); // slow work
     read += 1;
     console.log(`read ${read}: ${frame.data.length} bytes`);
@@ -20,6 +23,10 @@ await withService(async (options) => {
     take(3),
     map((frame) => `streamed: ${frame.text().slice(0, 40)}…\n`),
   );
-  await pipeline(toReadable({ objectMode: false, capacity: 100 })(lines$), process.stdout, { end: false });
+  await pipeline(
+    toReadable({ objectMode: false, capacity: 100 })(lines$),
+    process.stdout,
+    { end: false },
+  );
   console.log('the stream has ended');
 });

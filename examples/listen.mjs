@@ -1,5 +1,6 @@
 // @ts-check
-// Shows the first five frames of a feed, and the events before them. `take(5)` unsubscribes, which closes the connection and ends the program.
+// Shows the first five frames of a feed, and the events before them. `take(5)`
+// unsubscribes, which closes the connection and ends the program.
 //
 //   node examples/listen.mjs
 import { filter, lastValueFrom, take, tap } from 'rxjs';
@@ -13,7 +14,11 @@ await withService(async (options) => {
     }),
     filter((event) => event.type === 'frame'),
     take(5),
-    tap((frame) => console.log(`frame   ${frame.data.length} bytes   ${frame.text().slice(0, 60)}…`)),
+    tap((frame) =>
+      console.log(
+        `frame   ${frame.data.length} bytes   ${frame.text().slice(0, 60)}…`,
+      ),
+    ),
   );
   await lastValueFrom(frames$);
   console.log('unsubscribed: the connection is closed');

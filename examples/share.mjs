@@ -1,9 +1,21 @@
 // @ts-check
-// First the problem: an account has one connection, so a second subscription closes the first. Then the solution: three consumers share one
-// subscription, and the connection stays open for a second after the last one has left.
+// First the problem: an account has one connection, so a second subscription
+// closes the first. Then the solution: three consumers share one subscription,
+// and the connection stays open for a second after the last one has left.
 //
 //   node examples/share.mjs
-import { catchError, firstValueFrom, ignoreElements, lastValueFrom, map, mergeMap, of, take, tap, toArray } from 'rxjs';
+import {
+  catchError,
+  firstValueFrom,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  mergeMap,
+  of,
+  take,
+  tap,
+  toArray,
+} from 'rxjs';
 import { frames, shareFeed, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
@@ -47,6 +59,9 @@ await withService(async (options) => {
   ]);
   // Both have left. A subscriber within the next second reuses the connection.
   await firstValueFrom(frames$);
-  console.log(`  one read ${texts.length} frames, one measured ${sizes.length}, one joined late`);
+  const [read, measured] = [texts.length, sizes.length];
+  console.log(
+    `  one read ${read} frames, one measured ${measured}, one joined late`,
+  );
   console.log(`  connections: ${connections}`);
 });

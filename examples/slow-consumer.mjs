@@ -1,6 +1,7 @@
 // @ts-check
-// Work that is slower than the feed. The library keeps reading the socket, so the service doesn't close the connection (`1013`). Frames beyond the
-// bounds are dropped, and every dropped frame is counted.
+// Work that is slower than the feed. The library keeps reading the socket, so
+// the service doesn't close the connection (`1013`). Frames beyond the bounds
+// are dropped, and every dropped frame is counted.
 //
 //   node examples/slow-consumer.mjs
 import { filter, lastValueFrom, takeWhile, tap } from 'rxjs';
@@ -18,7 +19,8 @@ await withService(
     let dropped = 0;
     let outages = 0;
     const work$ = tradeFeedEvents$('market', options).pipe(
-      // Until frames were dropped for a while. Another service may not be fast enough: 30 frames.
+      // Until frames were dropped for a while. Another service may not be fast
+      // enough: 30 frames.
       takeWhile(() => (local ? dropped < 100 : received < 30)),
       tap((event) => {
         if (event.type === 'disconnected') outages += 1;
@@ -28,15 +30,18 @@ await withService(
       mergeMapBounded(store, {
         capacity: 10,
         onDrop: (report) => {
-          dropped += report.dropped;
-          console.log(`  too slow: ${report.dropped} frames dropped, ${report.total} in all`);
+          const { dropped: frames, total } = report;
+          dropped += frames;
+          console.log(`  too slow: ${frames} frames dropped, ${total} in all`);
         },
       }),
       tap(() => (stored += 1)),
     );
     await lastValueFrom(work$, { defaultValue: undefined });
     console.log(`received ${received}, stored ${stored}, dropped ${dropped}`);
-    console.log(`not accounted for: ${received - stored - dropped}; outages: ${outages}`);
+    console.log(
+      `not accounted for: ${received - stored - dropped}; outages: ${outages}`,
+    );
   },
   // The local service pushes 500 a second.
   { market: marketBatches$({ rate: 500 }) },

@@ -56,11 +56,14 @@ export interface AngularTradeFeed {
  * import { injectTradeFeed } from 'rx-trade-feed/angular';
  *
  * class Ticker {
- *   protected readonly feed = injectTradeFeed(); // in the template: feed.status().state
+ *   // In the template: feed.status().state
+ *   protected readonly feed = injectTradeFeed();
  *   protected readonly bytes = signal(0);
  *
  *   constructor() {
- *     this.feed.frames$.subscribe((frame) => this.bytes.update((bytes) => bytes + frame.data.length));
+ *     this.feed.frames$.subscribe((frame) =>
+ *       this.bytes.update((bytes) => bytes + frame.data.length),
+ *     );
  *   }
  * }
  * ```

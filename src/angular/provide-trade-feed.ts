@@ -105,7 +105,8 @@ const inTab = <T>(use: (storage: ResumeStore) => T): T | undefined =>
  * import type { RelayedEvent } from 'rx-trade-feed/browser';
  *
  * const relay$ = new Subject<RelayedEvent>();
- * const providers = [provideTradeFeedFrom(relay$)]; // of TestBed.configureTestingModule
+ * // Of TestBed.configureTestingModule
+ * const providers = [provideTradeFeedFrom(relay$)];
  * relay$.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
  * ```
  */

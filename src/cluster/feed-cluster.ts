@@ -46,9 +46,15 @@ export interface FeedCluster extends PositionedFeed {
    * import { createFeedCluster, memoryEngine } from 'rx-trade-feed/cluster';
    * import { feedLog } from 'rx-trade-feed/log';
    *
-   * const cluster = createFeedCluster('market', { engine: memoryEngine(), account: 'main' });
+   * const cluster = createFeedCluster('market', {
+   *   engine: memoryEngine(),
+   *   account: 'main',
+   * });
    * cluster.frames$.subscribe();
-   * cluster.append(feedLog('./market')).pipe(tap({ error: console.error }), retry({ delay: 1_000 })).subscribe();
+   * cluster
+   *   .append(feedLog('./market'))
+   *   .pipe(tap({ error: console.error }), retry({ delay: 1_000 }))
+   *   .subscribe();
    * ```
    */
   append(log: Pick<FeedLog, 'append'>, options?: AppendOptions): Observable<FeedEvent | ClusterEvent>;
@@ -79,9 +85,15 @@ export interface FeedCluster extends PositionedFeed {
  * ```ts
  * import { createFeedCluster, memoryEngine } from 'rx-trade-feed/cluster';
  *
- * const cluster = createFeedCluster('market', { engine: memoryEngine(), account: 'main' });
+ * const cluster = createFeedCluster('market', {
+ *   engine: memoryEngine(),
+ *   account: 'main',
+ * });
  * cluster.frames$.subscribe((frame) => console.log(frame.text()));
- * process.once('SIGTERM', () => void cluster.handOver().then(() => process.exit()));
+ * process.once(
+ *   'SIGTERM',
+ *   () => void cluster.handOver().then(() => process.exit()),
+ * );
  * ```
  */
 export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedCluster =>

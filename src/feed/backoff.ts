@@ -78,7 +78,11 @@ export const backoff = (
  * import { openConnection, requestTicket, retryDelay } from 'rx-trade-feed';
  *
  * const frames$ = defer(() =>
- *   of('market' as const).pipe(requestTicket(), openConnection(), retry({ delay: retryDelay() })),
+ *   of('market' as const).pipe(
+ *     requestTicket(),
+ *     openConnection(),
+ *     retry({ delay: retryDelay() }),
+ *   ),
  * );
  * ```
  */

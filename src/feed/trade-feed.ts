@@ -38,7 +38,10 @@ import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from
  * import { tradeFeed$ } from 'rx-trade-feed';
  *
  * const frames$ = tradeFeed$('market').pipe(share());
- * frames$.subscribe({ next: (frame) => console.log(frame.text()), error: (failure) => console.error(failure.advice) });
+ * frames$.subscribe({
+ *   next: (frame) => console.log(frame.text()),
+ *   error: (failure) => console.error(failure.advice),
+ * });
  * ```
  */
 export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> => {
@@ -62,7 +65,8 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
  * import { tradeFeedEvents$ } from 'rx-trade-feed';
  *
  * tradeFeedEvents$('market').subscribe((event) => {
- *   if (event.type === 'gap') console.warn(`frames may be missing: ${event.failure.code}`);
+ *   if (event.type === 'gap')
+ *     console.warn(`frames may be missing: ${event.failure.code}`);
  * });
  * ```
  */

@@ -12,7 +12,9 @@ import { takeUntil } from 'rxjs';
  * import { tradeFeed$ } from 'rx-trade-feed';
  * import { untilAborted } from 'rx-trade-feed/interop';
  *
- * tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(500))).subscribe({ complete: () => console.log('over') });
+ * tradeFeed$('market')
+ *   .pipe(untilAborted(AbortSignal.timeout(500)))
+ *   .subscribe({ complete: () => console.log('over') });
  * ```
  */
 export const untilAborted = <T>(signal: AbortSignal): MonoTypeOperatorFunction<T> =>
@@ -35,7 +37,9 @@ const abortOf = (signal: AbortSignal): Observable<unknown> => {
  * import { tradeFeed$ } from 'rx-trade-feed';
  * import { subscribed } from 'rx-trade-feed/interop';
  *
- * using _ = subscribed(tradeFeed$('market'), (frame) => console.log(frame.text()));
+ * using _ = subscribed(tradeFeed$('market'), (frame) =>
+ *   console.log(frame.text()),
+ * );
  * await new Promise((resolve) => setTimeout(resolve, 10_000));
  * ```
  */

@@ -25,10 +25,19 @@ export type ObservableConstructor<T, O> = new (producer: (subscriber: PlatformSu
  * @example
  * ```ts
  * import { type Frame, tradeFeed$ } from 'rx-trade-feed';
- * import { type ObservableConstructor, type PlatformObservable, toPlatform } from 'rx-trade-feed/interop';
+ * import {
+ *   type ObservableConstructor,
+ *   type PlatformObservable,
+ *   toPlatform,
+ * } from 'rx-trade-feed/interop';
  *
- * declare const Observable: ObservableConstructor<Frame, PlatformObservable<Frame> & { first(): Promise<Frame> }>;
- * console.log((await toPlatform(Observable)(tradeFeed$('market')).first()).text());
+ * declare const Observable: ObservableConstructor<
+ *   Frame,
+ *   PlatformObservable<Frame> & { first(): Promise<Frame> }
+ * >;
+ * console.log(
+ *   (await toPlatform(Observable)(tradeFeed$('market')).first()).text(),
+ * );
  * ```
  */
 export const toPlatform = <T, O>(Kind: ObservableConstructor<T, O>): ((source: Observable<T>) => O) => {

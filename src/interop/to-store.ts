@@ -20,8 +20,11 @@ export interface FeedStore<T> {
  * import { connectionStatus, tradeFeedEvents$ } from 'rx-trade-feed';
  * import { toStore } from 'rx-trade-feed/interop';
  *
- * const store = toStore(undefined)(tradeFeedEvents$('market').pipe(connectionStatus()));
- * store.subscribe(() => console.log(store.getSnapshot()?.state)); // React: useSyncExternalStore
+ * const store = toStore(undefined)(
+ *   tradeFeedEvents$('market').pipe(connectionStatus()),
+ * );
+ * // In React: useSyncExternalStore
+ * store.subscribe(() => console.log(store.getSnapshot()?.state));
  * ```
  */
 export const toStore =

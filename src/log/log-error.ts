@@ -21,7 +21,8 @@ export type LogErrorCode =
  *   .read$({ follow: false })
  *   .subscribe({
  *     error: (error) => {
- *       if (error instanceof LogError) console.error(`${error.code}: ${error.path}`);
+ *       if (error instanceof LogError)
+ *         console.error(`${error.code}: ${error.path}`);
  *     },
  *   });
  * ```

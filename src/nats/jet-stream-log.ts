@@ -68,7 +68,10 @@ export interface JetStreamLog extends FeedLog {
  * import { tradeFeedEvents$ } from 'rx-trade-feed';
  * import { jetStreamLog } from 'rx-trade-feed/nats';
  *
- * const connection = await connect({ servers: '127.0.0.1:4222', maxReconnectAttempts: -1 });
+ * const connection = await connect({
+ *   servers: '127.0.0.1:4222',
+ *   maxReconnectAttempts: -1,
+ * });
  * const log = jetStreamLog(connection, { name: 'market' });
  *
  * tradeFeedEvents$('market')

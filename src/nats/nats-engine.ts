@@ -70,7 +70,10 @@ const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
  *   pingInterval: 2_000,
  *   timeout: 2_000,
  * });
- * const cluster = createFeedCluster('market', { engine: natsEngine(connection), account: 'main' });
+ * const cluster = createFeedCluster('market', {
+ *   engine: natsEngine(connection),
+ *   account: 'main',
+ * });
  * ```
  */
 export const natsEngine = (connection: NatsConnection, options: NatsEngineOptions = {}): ClusterEngine => {

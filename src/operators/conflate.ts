@@ -40,7 +40,8 @@ export interface ConflateOptions {
  * tradeFeedEvents$('market')
  *   .pipe(conflate((frame) => frame.connection, 100))
  *   .subscribe((event) => {
- *     if (event.type === 'conflated') console.log(event.value.text(), `and ${event.count - 1} older ones`);
+ *     if (event.type === 'conflated')
+ *       console.log(event.value.text(), `and ${event.count - 1} older ones`);
  *   });
  * ```
  */

@@ -56,8 +56,10 @@ export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatu
  * event or frame, and a `since` that's too late in an outage. So subscribe together with the feed, and share the
  * status: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
  * ```ts
- * // source             --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--
- * // connectionStatus() --connecting--------live------------------reconnecting---------------reconnecting------live----
+ * // t: ticket-requested, o: opened, f: frame, d: disconnected, r: reconnecting
+ * // C: connecting, L: live, R: reconnecting
+ * // source              --t--o--f--f--(dr)--t--o--
+ * // connectionStatus()  --C--L--------R-----R--L--
  * ```
  *
  * @example

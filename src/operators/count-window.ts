@@ -37,7 +37,9 @@ export interface CountWindowOptions {
  *
  * tradeFeedEvents$('market')
  *   .pipe(countWindow(1_000))
- *   .subscribe(({ start, end, complete }) => console.log(`1000 frames in ${end - start} ms`, complete));
+ *   .subscribe(({ start, end, complete }) =>
+ *     console.log(`1000 frames in ${end - start} ms`, complete),
+ *   );
  * ```
  */
 export function countWindow<E, S>(

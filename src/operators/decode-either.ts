@@ -28,7 +28,12 @@ import { Decoded, type FrameIn, isFrame } from './items/item.js';
  * of(new Frame('market', Buffer.from('{"n":"x"}'), false, Date.now(), 1))
  *   .pipe(
  *     decodeEither(t.type({ n: t.number })),
- *     map(match((failure) => `wrong at ${failure.issues[0]?.path}`, ({ value }) => `n is ${value.n}`)),
+ *     map(
+ *       match(
+ *         (failure) => `wrong at ${failure.issues[0]?.path}`,
+ *         ({ value }) => `n is ${value.n}`,
+ *       ),
+ *     ),
  *   )
  *   .subscribe(console.log); // wrong at /n
  * ```

@@ -38,11 +38,14 @@ export interface DecodeOptions {
  * import { decodeWith, Frame } from 'rx-trade-feed';
  *
  * const Transaction = t.type({ hash: t.string, value: t.string });
- * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
+ * const frame = (text: string) =>
+ *   new Frame('raw', Buffer.from(text), false, Date.now(), 1);
  *
  * from([frame('{"hash":"0x1","value":"12"}'), frame('{"hash":"0x2"}')])
  *   // [ { path: '/value', message: 'expected string' } ]
- *   .pipe(decodeWith(Transaction, { onInvalid: ({ issues }) => console.log(issues) }))
+ *   .pipe(
+ *     decodeWith(Transaction, { onInvalid: ({ issues }) => console.log(issues) }),
+ *   )
  *   .subscribe(({ value }) => console.log(value.hash)); // 0x1
  * ```
  */

@@ -23,7 +23,8 @@ export interface DistinctRecentOptions {
  * Completes and errors with the source. Memory: at most `max` keys, no items.
  * ```ts
  * // source                                      --a-b-a-gap-a-b--|
- * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|   a and b arrived again after 10
+ * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|
+ * // a and b arrived again after 10
  * ```
  *
  * @param key - returns the key of an item, compared as in a `Map`: a text or a number, not a new object each time

@@ -63,15 +63,29 @@ export interface FeedStats {
  * @example
  * ```ts
  * import { Subject } from 'rxjs';
- * import { type DropReport, feedStats, frames, mergeMapBounded, shareFeed, tradeFeedEvents$ } from 'rx-trade-feed';
+ * import {
+ *   type DropReport,
+ *   feedStats,
+ *   frames,
+ *   mergeMapBounded,
+ *   shareFeed,
+ *   tradeFeedEvents$,
+ * } from 'rx-trade-feed';
  *
  * const drops$ = new Subject<DropReport>();
  * const feed$ = tradeFeedEvents$('market').pipe(shareFeed());
  * const save = async (text: string) => console.log(text);
  *
  * const onDrop = (drop: DropReport) => drops$.next(drop);
- * feed$.pipe(frames(), mergeMapBounded((frame) => save(frame.text()), { onDrop })).subscribe();
- * feed$.pipe(feedStats({ everyMs: 1_000, drops$ })).subscribe((stats) => console.log(stats));
+ * feed$
+ *   .pipe(
+ *     frames(),
+ *     mergeMapBounded((frame) => save(frame.text()), { onDrop }),
+ *   )
+ *   .subscribe();
+ * feed$
+ *   .pipe(feedStats({ everyMs: 1_000, drops$ }))
+ *   .subscribe((stats) => console.log(stats));
  * ```
  */
 export const feedStats = (options: FeedStatsOptions = {}): ((source: Observable<unknown>) => Observable<FeedStats>) => {

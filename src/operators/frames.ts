@@ -15,7 +15,9 @@ import { isLifecycle, type ItemOf } from './items/item.js';
  * ```ts
  * import { frames, tradeFeedEvents$ } from 'rx-trade-feed';
  *
- * tradeFeedEvents$('market').pipe(frames()).subscribe((frame) => console.log(frame.text()));
+ * tradeFeedEvents$('market')
+ *   .pipe(frames())
+ *   .subscribe((frame) => console.log(frame.text()));
  * ```
  */
 export const frames = (): (<E>(source: Observable<E>) => Observable<ItemOf<E>>) => (source) =>

@@ -58,10 +58,13 @@ export type Freshness = Stale | Fresh;
  * import { concat, NEVER, take } from 'rxjs';
  * import { frames, freshness, tradeFeedEvents$ } from 'rx-trade-feed';
  *
- * // Three frames, then silence. Use the feed itself in the same way: `tradeFeedEvents$('market').pipe(freshness(…))`
+ * // Three frames, then silence. Use the feed itself in the same way:
+ * // `tradeFeedEvents$('market').pipe(freshness(…))`
  * concat(tradeFeedEvents$('market').pipe(frames(), take(3)), NEVER)
  *   .pipe(freshness({ maxAgeMs: 1_000 }))
- *   .subscribe(({ state, since }) => console.log(`${state} since ${new Date(since).toISOString()}`));
+ *   .subscribe(({ state, since }) =>
+ *     console.log(`${state} since ${new Date(since).toISOString()}`),
+ *   );
  * ```
  */
 export const freshness = (options: FreshnessOptions): ((source: Observable<unknown>) => Observable<Freshness>) => {

@@ -19,7 +19,9 @@ import { FeedFollower } from './items/follow-feed.js';
  *
  * tradeFeedEvents$('market')
  *   .pipe(gaps())
- *   .subscribe(({ failure }) => console.log(`frames may be missing: ${failure.code}`));
+ *   .subscribe(({ failure }) =>
+ *     console.log(`frames may be missing: ${failure.code}`),
+ *   );
  * ```
  */
 export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (source) =>

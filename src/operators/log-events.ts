@@ -37,9 +37,10 @@ export interface LogEventsOptions {
  * a frame (less often if the feed is quiet), and `stopped` for an error that had no event, such as one from `append`.
  * Errors and completes with the source, and errors if the logger throws. Memory: none.
  * ```ts
- * // source               --opened--frame--frame--disconnected+reconnecting--opened--gap+frame--
- * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened--gap+frame--
- * // the log              --info-------------------warn-----------------------info--warn--
+ * // o: opened, f: frame, d: disconnected, r: reconnecting, g: gap
+ * // source              --o-----f--f--(dr)--o-----(gf)--
+ * // logEvents(console)  --o-----f--f--(dr)--o-----(gf)--
+ * // the log             --info--------warn--info--warn--
  * ```
  *
  * @param logger - see {@link EventLogger}

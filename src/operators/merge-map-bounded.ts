@@ -27,7 +27,8 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  * most `capacityBytes` in total, and the inner Observables.
  * ```ts
  * // source                                           --a-b-c-d-e-------|
- * // mergeMapBounded(x => work of 5, { capacity: 1 })  -------a----c----e|   c replaces b, and e replaces d
+ * // mergeMapBounded(x => work of 5, { capacity: 1 })  -------a----c----e|
+ * // c replaces b, and e replaces d
  * ```
  *
  * Any value may be dropped, even a `gap`: apply `frames()` to a stream of events first.
@@ -40,10 +41,16 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  * import { range } from 'rxjs';
  * import { mergeMapBounded } from 'rx-trade-feed';
  *
- * const store = async (n: number) => new Promise((resolve) => setTimeout(resolve, 10, n));
+ * const store = async (n: number) =>
+ *   new Promise((resolve) => setTimeout(resolve, 10, n));
  *
  * range(1, 1_000) // emits synchronously
- *   .pipe(mergeMapBounded(store, { capacity: 2, onDrop: ({ dropped }) => console.log(`${dropped} dropped`) }))
+ *   .pipe(
+ *     mergeMapBounded(store, {
+ *       capacity: 2,
+ *       onDrop: ({ dropped }) => console.log(`${dropped} dropped`),
+ *     }),
+ *   )
  *   .subscribe(console.log); // 1, 997 dropped, 999, 1000
  * ```
  */

@@ -36,7 +36,11 @@ export interface ShareFeedOptions {
  *
  * const feed$ = tradeFeedEvents$('market').pipe(shareFeed({ lingerMs: 5_000 }));
  * feed$.pipe(frames()).subscribe((frame) => console.log(frame.text()));
- * feed$.pipe(gaps()).subscribe(({ failure }) => console.log(`frames may be missing: ${failure.code}`));
+ * feed$
+ *   .pipe(gaps())
+ *   .subscribe(({ failure }) =>
+ *     console.log(`frames may be missing: ${failure.code}`),
+ *   );
  * ```
  */
 export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {

@@ -38,8 +38,17 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  *
  * // Every second: the number of frames in the last ten seconds.
  * tradeFeedEvents$('market')
- *   .pipe(slidingWindow({ lengthMs: 10_000, everyMs: 1_000, seed: () => 0, add: (frames) => frames + 1 }))
- *   .subscribe(({ end, value, complete }) => console.log(new Date(end), value / 10, complete));
+ *   .pipe(
+ *     slidingWindow({
+ *       lengthMs: 10_000,
+ *       everyMs: 1_000,
+ *       seed: () => 0,
+ *       add: (frames) => frames + 1,
+ *     }),
+ *   )
+ *   .subscribe(({ end, value, complete }) =>
+ *     console.log(new Date(end), value / 10, complete),
+ *   );
  * ```
  */
 export function slidingWindow<E, S, K>(

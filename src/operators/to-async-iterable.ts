@@ -16,7 +16,8 @@ import { Ring } from './bounded/ring.js';
  * at most `capacityBytes` in total.
  * ```ts
  * // source                           --a-b-c-d-------|
- * // toAsyncIterable({ capacity: 1 }) --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
+ * // toAsyncIterable({ capacity: 1 }) --a------d------|
+ * // While the loop is busy with a, c replaces b, and d replaces c.
  * ```
  *
  * The result isn't an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()`
@@ -27,7 +28,8 @@ import { Ring } from './bounded/ring.js';
  * ```ts
  * import { toAsyncIterable, tradeFeed$ } from 'rx-trade-feed';
  *
- * for await (const frame of toAsyncIterable({ capacity: 1_000 })(tradeFeed$('market'))) {
+ * const frames = toAsyncIterable({ capacity: 1_000 });
+ * for await (const frame of frames(tradeFeed$('market'))) {
  *   await new Promise((resolve) => setTimeout(resolve, 10)); // slow work
  *   console.log(frame.text());
  * }

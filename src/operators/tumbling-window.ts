@@ -34,7 +34,8 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * // - is 100 ms; o: opened; x: disconnected
  * // source              oa--b--------x--------o-c------
  * // lengthMs: 1000      ----------U---------V---------W
- * // U: a and b, complete; V: empty, with the gap so far; W: c, with the whole gap, which comes before c
+ * // U: a and b, complete; V: empty, with the gap so far; W: c, with the whole
+ * // gap, which comes before c
  * ```
  *
  * @param options - see {@link TumblingWindowOptions}, {@link KeyOptions}, and {@link FramesOptions} or
@@ -45,8 +46,16 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * import { tradeFeedEvents$, tumblingWindow } from 'rx-trade-feed';
  *
  * tradeFeedEvents$('market')
- *   .pipe(tumblingWindow({ lengthMs: 1_000, seed: () => 0, add: (bytes, frame) => bytes + frame.data.length }))
- *   .subscribe(({ value, complete }) => console.log(complete ? `${value} bytes` : `at least ${value} bytes`));
+ *   .pipe(
+ *     tumblingWindow({
+ *       lengthMs: 1_000,
+ *       seed: () => 0,
+ *       add: (bytes, frame) => bytes + frame.data.length,
+ *     }),
+ *   )
+ *   .subscribe(({ value, complete }) =>
+ *     console.log(complete ? `${value} bytes` : `at least ${value} bytes`),
+ *   );
  * ```
  */
 export function tumblingWindow<E, S, K>(

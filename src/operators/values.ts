@@ -63,7 +63,8 @@ export const mapValues = <E, R>(
  * import { from } from 'rxjs';
  * import { decodeWith, filterValues, Frame } from 'rx-trade-feed';
  *
- * const frame = (text: string) => new Frame('market', Buffer.from(text), false, Date.now(), 1);
+ * const frame = (text: string) =>
+ *   new Frame('market', Buffer.from(text), false, Date.now(), 1);
  *
  * from([frame('{"price":3000}'), frame('{"price":10}')])
  *   .pipe(

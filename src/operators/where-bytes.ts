@@ -22,7 +22,8 @@ import { wherePayload } from './items/where-payload.js';
  * import { from } from 'rxjs';
  * import { Frame, whereBytes } from 'rx-trade-feed';
  *
- * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
+ * const frame = (text: string) =>
+ *   new Frame('raw', Buffer.from(text), false, Date.now(), 1);
  *
  * from([frame('{"to":"0xa1"}'), frame('{"to":"0xb2"}')])
  *   .pipe(whereBytes('"0xb2"', '"0xc3"'))

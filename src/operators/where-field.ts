@@ -44,10 +44,14 @@ export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<Fi
  * import { from } from 'rxjs';
  * import { Frame, whereField } from 'rx-trade-feed';
  *
- * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
+ * const frame = (text: string) =>
+ *   new Frame('raw', Buffer.from(text), false, Date.now(), 1);
  * const wallets = new Set(['0xb2']);
  *
- * from([frame('{"from":"0xb2","to":"0xa1"}'), frame('{"from":"0xa1","to":"0xB2"}')])
+ * from([
+ *   frame('{"from":"0xb2","to":"0xa1"}'),
+ *   frame('{"from":"0xa1","to":"0xB2"}'),
+ * ])
  *   .pipe(whereField('to', wallets, { ignoreCase: true }))
  *   .subscribe((each) => console.log(each.text())); // {"from":"0xa1","to":"0xB2"}
  * ```

@@ -39,8 +39,9 @@ export interface FeedMetricsOptions {
  * can't unregister it from the meter. Apply it before `shareFeed`, because each subscription counts its frames. Errors
  * and completes with the source. Memory: the figures.
  * ```ts
- * // source                    --ticket-requested--opened--frame--frame--disconnected--
- * // feedMetrics({ meter })    --ticket-requested--opened--frame--frame--disconnected--
+ * // t: ticket-requested, o: opened, f: frame, d: disconnected
+ * // source                  --t--o--f--f--d--
+ * // feedMetrics({ meter })  --t--o--f--f--d--
  * ```
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -50,7 +51,10 @@ export interface FeedMetricsOptions {
  * import { frames, tradeFeedEvents$ } from 'rx-trade-feed';
  * import { feedMetrics } from 'rx-trade-feed/otel';
  *
- * const measure = feedMetrics({ meter: metrics.getMeter('my-app'), tracer: trace.getTracer('my-app') });
+ * const measure = feedMetrics({
+ *   meter: metrics.getMeter('my-app'),
+ *   tracer: trace.getTracer('my-app'),
+ * });
  * tradeFeedEvents$('market')
  *   .pipe(measure, frames())
  *   .subscribe((frame) => console.log(frame.byteLength, 'bytes'));

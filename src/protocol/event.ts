@@ -198,7 +198,8 @@ export type RelayedEvent = LifecycleEvent | AnyFrame;
  * relayFeed$<Price>('https://app.example.com/prices').subscribe((event) => {
  *   if (event.type === 'value') show(event);
  * });
- * const show = ({ at, value }: RelayedValue<Price>) => console.log(new Date(at), value.symbol, value.price);
+ * const show = ({ at, value }: RelayedValue<Price>) =>
+ *   console.log(new Date(at), value.symbol, value.price);
  * ```
  */
 export interface RelayedValue<T> {

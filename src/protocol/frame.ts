@@ -18,7 +18,8 @@ import type { Feed } from './feed.js';
  * ```ts
  * import { Frame } from 'rx-trade-feed';
  *
- * new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1).json(); // { n: 1 }
+ * // { n: 1 }
+ * new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1).json();
  * ```
  */
 export class Frame<

@@ -34,7 +34,10 @@ const aPrefix: Rule = {
  * import { redisEngine } from 'rx-trade-feed/redis';
  *
  * const [commands, subscriber] = [new Redis(6379), new Redis(6379)];
- * const cluster = createFeedCluster('market', { engine: redisEngine(commands, subscriber), account: 'main' });
+ * const cluster = createFeedCluster('market', {
+ *   engine: redisEngine(commands, subscriber),
+ *   account: 'main',
+ * });
  * ```
  */
 export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEngineOptions = {}): ClusterEngine => {

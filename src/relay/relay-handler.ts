@@ -103,7 +103,9 @@ export interface RelayHandlerOptions {
  *   allowOrigins: ['https://app.example.com'],
  * });
  * createServer((request, response) =>
- *   request.url === '/feed' ? feed(request, response) : response.writeHead(404).end(),
+ *   request.url === '/feed'
+ *     ? feed(request, response)
+ *     : response.writeHead(404).end(),
  * );
  * ```
  */

@@ -112,7 +112,9 @@ export interface Relay {
  * import { createRelay, relayHandler } from 'rx-trade-feed/relay';
  *
  * const relay = createRelay(tradeFeedEvents$('market'));
- * const handler = relayHandler(relay, { authorize: ({ headers }) => headers.cookie === 'session=of-your-app' });
+ * const handler = relayHandler(relay, {
+ *   authorize: ({ headers }) => headers.cookie === 'session=of-your-app',
+ * });
  * createServer(handler).listen(3000);
  * ```
  */

@@ -76,7 +76,8 @@ export interface LedgerOptions<B, K> {
  *     }),
  *   )
  *   .subscribe((step) => {
- *     if (step.type === 'ledger') console.log(step.confirmed, step.removed); // t1; t2; t3, and t2 is taken back
+ *     // t1; t2; t3, and t2 is taken back
+ *     if (step.type === 'ledger') console.log(step.confirmed, step.removed);
  *   });
  * ```
  */

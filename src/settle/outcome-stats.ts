@@ -16,13 +16,25 @@ export type OutcomeStats = Record<OutcomeState, number> & {
  * @example
  * ```ts
  * import { type FeedEvent, tumblingWindow } from 'rx-trade-feed';
- * import { coverage, leadAt, type Outcome, outcomeStats } from 'rx-trade-feed/settle';
+ * import {
+ *   coverage,
+ *   leadAt,
+ *   type Outcome,
+ *   outcomeStats,
+ * } from 'rx-trade-feed/settle';
  * import type { Observable } from 'rxjs';
  *
  * declare const outcomes$: Observable<FeedEvent | Outcome<string, string>>;
  * outcomes$
  *   .pipe(tumblingWindow({ lengthMs: 60_000, ...outcomeStats }))
- *   .subscribe(({ value }) => console.log(value.confirmed, value.failed, coverage(value), leadAt(value, 0.5)));
+ *   .subscribe(({ value }) =>
+ *     console.log(
+ *       value.confirmed,
+ *       value.failed,
+ *       coverage(value),
+ *       leadAt(value, 0.5),
+ *     ),
+ *   );
  * ```
  */
 export const outcomeStats: Accumulator<unknown, OutcomeStats> = Object.freeze({

@@ -26,10 +26,12 @@ import type { LedgerStep, Outcome } from './outcome.js';
  * `unknown`. Errors when `key`, `slot` or `keep` throws. Put `retry` before `ledger`. Memory: `maxTrades` and
  * `maxBytes`. Beyond them it forgets decided trades first, and outcomes that this may change are `unknown`.
  * ```ts
- * // - is 1 s; a, b, c: trades; withinMs: 8_000, graceMs: 2_000; the ledger confirms a, then d
+ * // - is 1 s; a, b, c: trades; withinMs: 8_000, graceMs: 2_000; the ledger
+ * // confirms a, then d
  * // feed      oa-b---c---------------
  * // ledger    --n--a--n--d--n--n--n--
- * // settle    -----C-----X-----U---Y-   C: a confirmed, leadMs 4_000; X: b expired, U: d unseen, Y: c expired
+ * // settle    -----C-----X-----U---Y-
+ * // C: a confirmed, leadMs 4_000; X: b expired, U: d unseen, Y: c expired
  * ```
  *
  * @param ledger$ - the steps of {@link ledger}, or your own; lifecycle events in it count as its outages
@@ -41,9 +43,16 @@ import type { LedgerStep, Outcome } from './outcome.js';
  * import { tradeFeedEvents$ } from 'rx-trade-feed';
  * import { type LedgerStep, settle } from 'rx-trade-feed/settle';
  *
- * const ledger$ = new Subject<LedgerStep<string>>(); // from your node: see `ledger`
+ * // From your node: see `ledger`
+ * const ledger$ = new Subject<LedgerStep<string>>();
  * tradeFeedEvents$('raw')
- *   .pipe(settle(ledger$, { key: (frame) => frame.text().slice(0, 66), keep: () => undefined, withinMs: 60_000 }))
+ *   .pipe(
+ *     settle(ledger$, {
+ *       key: (frame) => frame.text().slice(0, 66),
+ *       keep: () => undefined,
+ *       withinMs: 60_000,
+ *     }),
+ *   )
  *   .subscribe((event) => {
  *     if (event.type === 'outcome') console.log(event.key, event.state);
  *   });

@@ -30,7 +30,8 @@ interface Replicas {
  * import { clusterEngineTests } from 'rx-trade-feed/testing';
  *
  * const engine = memoryEngine();
- * for (const { name, run } of clusterEngineTests(() => [engine, engine])) test(name, run);
+ * for (const { name, run } of clusterEngineTests(() => [engine, engine]))
+ *   test(name, run);
  * ```
  */
 export const clusterEngineTests = (

@@ -21,7 +21,9 @@ export interface MarketBatchesOptions extends SourceOptions {
  * ```ts
  * import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
  *
- * const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 10, batchSize: 4 }) } });
+ * const service = await startTradeFeedService({
+ *   sources: { market: marketBatches$({ rate: 10, batchSize: 4 }) },
+ * });
  * await service.shutdown();
  * ```
  */
@@ -89,9 +91,14 @@ export const paced$ = <T>(rate: number, createFactory: () => () => T, scheduler:
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
- * import { pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
+ * import {
+ *   pendingTransactions$,
+ *   startTradeFeedService,
+ * } from 'rx-trade-feed/testing';
  *
- * const service = await startTradeFeedService({ sources: { raw: pendingTransactions$({ rate: 100, seed: 7 }) } });
+ * const service = await startTradeFeedService({
+ *   sources: { raw: pendingTransactions$({ rate: 100, seed: 7 }) },
+ * });
  * await service.shutdown();
  * ```
  */

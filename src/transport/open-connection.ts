@@ -46,7 +46,10 @@ const NO_STATUS = 1005;
  *
  * of('market' as const)
  *   .pipe(requestTicket(), openConnection())
- *   .subscribe({ next: (frame) => console.log(frame.text()), error: (failure) => console.error(failure) });
+ *   .subscribe({
+ *     next: (frame) => console.log(frame.text()),
+ *     error: (failure) => console.error(failure),
+ *   });
  * ```
  */
 export const openConnection = (

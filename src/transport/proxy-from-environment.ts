@@ -39,7 +39,9 @@ export interface ProxyFromEnvironmentOptions {
  * import { proxyFromEnvironment, tradeFeed$ } from 'rx-trade-feed';
  *
  * const proxy = await proxyFromEnvironment();
- * tradeFeed$('market', { ...proxy }).subscribe((frame) => console.log(frame.text()));
+ * tradeFeed$('market', { ...proxy }).subscribe((frame) =>
+ *   console.log(frame.text()),
+ * );
  * ```
  */
 export const proxyFromEnvironment = async (

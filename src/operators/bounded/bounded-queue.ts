@@ -83,7 +83,10 @@ export interface DropReport {
  *
  * from([1, 2, 3]) // one is processed, one waits, one is too many
  *   .pipe(mergeMapBounded(() => timer(1_000), { capacity: 1, overflow: 'error' }))
- *   .subscribe({ error: (error) => error instanceof OverflowError && console.log(error.message) });
+ *   .subscribe({
+ *     error: (error) =>
+ *       error instanceof OverflowError && console.log(error.message),
+ *   });
  * ```
  */
 export class OverflowError extends Error {

@@ -38,7 +38,10 @@ export interface DecodeFailure {
  * of(new Frame('market', Buffer.from('{"n":"x"}'), false, Date.now(), 1))
  *   .pipe(decodeWith(t.type({ n: t.number }), { onInvalid: 'error' }))
  *   // [ { path: '/n', message: 'expected number' } ]
- *   .subscribe({ error: (error) => error instanceof DecodeError && console.log(error.failure.issues) });
+ *   .subscribe({
+ *     error: (error) =>
+ *       error instanceof DecodeError && console.log(error.failure.issues),
+ *   });
  * ```
  */
 export class DecodeError extends Error {

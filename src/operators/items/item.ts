@@ -154,7 +154,8 @@ export class Decoded<A, F extends AnyFrame = Frame> {
  * import { Conflated } from 'rx-trade-feed';
  *
  * const newest = new Conflated('EURUSD', { price: 1.1 }, 3);
- * console.log(`${newest.value.price}, the newest of ${newest.count}`); // 1.1, the newest of 3
+ * // 1.1, the newest of 3
+ * console.log(`${newest.value.price}, the newest of ${newest.count}`);
  * ```
  */
 export class Conflated<T, K> {

@@ -28,7 +28,8 @@ export interface ReadableOptions<T = unknown> extends BoundOptions<T> {
  * one chunk in the stream. `null` can't be a chunk.
  * ```ts
  * // source                        --a-b-c-d-------|
- * // toReadable({ capacity: 1 })   --a------d------|   while the reader is busy with a, c replaces b, and d replaces c
+ * // toReadable({ capacity: 1 })   --a------d------|
+ * // While the reader is busy with a, c replaces b, and d replaces c.
  * ```
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -43,7 +44,10 @@ export interface ReadableOptions<T = unknown> extends BoundOptions<T> {
  *   take(10),
  *   map((frame) => `${frame.text()}\n`),
  * );
- * await pipeline(toReadable({ objectMode: false })(lines$), createWriteStream('frames.ndjson'));
+ * await pipeline(
+ *   toReadable({ objectMode: false })(lines$),
+ *   createWriteStream('frames.ndjson'),
+ * );
  * console.log('10 lines written');
  * ```
  */

@@ -26,7 +26,8 @@ import { joinDetails, matches, type TradeFeedError } from './trade-feed-error.js
  * ```ts
  * import { classify } from 'rx-trade-feed';
  *
- * classify({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }); // 'stop'
+ * // 'stop'
+ * classify({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
  * classify({ stage: 'ticket', status: 503 }); // 'backoff'
  * ```
  */
@@ -43,7 +44,11 @@ export const classify = (failure: FailureFacts): Verdict => verdictOf(meaningOf(
  * ```ts
  * import { createTradeFeedError } from 'rx-trade-feed';
  *
- * createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown' }).code; // 'server-shutdown'
+ * createTradeFeedError({
+ *   stage: 'stream',
+ *   closeCode: 1001,
+ *   reason: 'server shutdown',
+ * }).code; // 'server-shutdown'
  * ```
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {

@@ -76,7 +76,8 @@ export interface FailureFields extends FailureFacts {
  *
  * tradeFeed$('market').subscribe({
  *   error: (error) => {
- *     if (error instanceof TradeFeedError && error.code === 'connection-replaced') console.error(error.advice);
+ *     if (error instanceof TradeFeedError && error.code === 'connection-replaced')
+ *       console.error(error.advice);
  *   },
  * });
  * ```
