@@ -12,17 +12,8 @@ const screenshots = process.env.RX_TRADE_FEED_SCREENSHOTS;
 
 const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 const pages = [
-  ...[
-    '/',
-    '/project/overview',
-    '/sharing',
-    '/options',
-    '/recipes/postgres',
-    '/how-to/query-log',
-    '/failures/',
-    '/failures/connection-replaced',
-  ],
-  ...['/diagrams/', '/performance', '/reliability', '/reliability/faults', '/api/index/functions/tradeFeed$', '/live/'],
+  ...['/', '/project/overview', '/sharing', '/options', '/operators', '/recipes/postgres', '/how-to/query-log'],
+  ...['/failures/', '/failures/stream', '/performance', '/reliability', '/api/', '/api/index/functions/tradeFeed$'],
 ];
 
 let browser;
@@ -36,9 +27,9 @@ after(async () => {
   site?.close();
 });
 
-/** The guides, which people read on phones. Leaves out the reference and the failure pages, which all look alike. */
+/** The guides, which people read on phones. Leaves out the reference. */
 const guides = filesOf('.html')
-  .filter((file) => !/^(404|api\/|failures\/(?!index)|examples\/)/.test(file))
+  .filter((file) => !/^(404|api\/)/.test(file))
   .map((file) => `/${file.replace('.html', '')}`);
 
 const open = async (path, options) => {
@@ -75,7 +66,7 @@ for (const path of pages)
     await close();
   });
 
-test('no guide scrolls sideways on a phone, and tables with prose show each cell whole', async () => {
+test('no guide scrolls sideways on a phone, where tables with prose show each cell whole, and a desktop shows each line of code whole', async () => {
   // The width is a matter of HTML and CSS. The scripts, which other tests run, take more than half of the time.
   const { page, close } = await open('/options', { viewport: sizes.phone, javaScriptEnabled: false });
   const found = [];
@@ -94,6 +85,15 @@ test('no guide scrolls sideways on a phone, and tables with prose show each cell
         ];
       }, path)),
     );
+    await page.setViewportSize(sizes.desktop);
+    found.push(
+      ...(await page.evaluate((path) => {
+        const isClipped = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+        const clipped = [...document.querySelectorAll('.vp-doc pre')].filter(isClipped);
+        return clipped.map(({ textContent }) => `${path}: ${textContent.slice(0, 80)}`);
+      }, path)),
+    );
+    await page.setViewportSize(sizes.phone);
     if (path === '/options')
       assert.ok(
         (await page.locator('.stacks td[data-label="default"]').count()) > 10,
@@ -111,9 +111,9 @@ test('the search finds a page and opens it with the keyboard alone', async () =>
   await page.locator('#localsearch-input').waitFor();
   await page.keyboard.type('4001');
   // While the keys arrive, the page can already show the results of a part of the text.
-  await page.locator('.result.selected[href*="/failures/connection-replaced"]').waitFor();
+  await page.locator('.result.selected[href*="/failures/stream.html#connection-replaced"]').waitFor();
   await page.keyboard.press('Enter');
-  await page.waitForURL(/\/failures\/connection-replaced/);
+  await page.waitForURL(/\/failures\/stream\.html#connection-replaced/);
   await close();
 });
 
@@ -144,11 +144,37 @@ const cornerIs = async (page, image, color) => {
 };
 
 test('the diagrams have the theme of the page', async () => {
-  const { page, close } = await open('/diagrams/', { viewport: sizes.desktop, colorScheme: 'light' });
+  const { page, close } = await open('/operators', { viewport: sizes.desktop, colorScheme: 'light' });
   const image = page.locator('.vp-doc img').first();
   await cornerIs(page, image, [255, 255, 255, 255]);
   await page.locator('.VPNavBar .VPSwitchAppearance:visible').click();
   await page.locator('html.dark').waitFor();
   await cornerIs(page, image, [22, 22, 24, 255]);
+  await close();
+});
+
+test('on a phone a diagram is wider than the screen, and says so', async () => {
+  const { page, close } = await open('/operators', { viewport: sizes.phone });
+  const diagrams = await page.locator('p.diagram, .live-diagram .drawing').evaluateAll((all) =>
+    all.map((each) => ({
+      scrolls: each.scrollWidth > each.clientWidth,
+      hint: getComputedStyle(each, '::before').content,
+    })),
+  );
+  assert.ok(diagrams.length > 20, `${diagrams.length} diagrams`);
+  assert.deepEqual(
+    diagrams.filter(({ scrolls, hint }) => !scrolls || !hint.includes('Swipe')),
+    [],
+  );
+  await close();
+});
+
+test('the sidebar is scrolled to the page', async () => {
+  const { page, close } = await open('/reliability', { viewport: sizes.desktop });
+  await page.waitForFunction(() => {
+    const { top, bottom } = document.querySelector('.VPSidebar a[href*="/reliability"]').getBoundingClientRect();
+    return top > 0 && bottom < innerHeight;
+  });
+  assert.ok(await page.locator('.VPSidebar').evaluate((sidebar) => sidebar.scrollTop > 0));
   await close();
 });

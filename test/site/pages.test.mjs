@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { posix } from 'node:path';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileOf, filesOf, textOf } from './site-files.mjs';
+import manifest from '../../package.json' with { type: 'json' };
+import { fileOf, filesOf, site, textOf } from './site-files.mjs';
 
 const pages = filesOf('.html').filter((page) => page !== '404.html');
 const html = new Map(pages.map((page) => [page, textOf(page)]));
@@ -54,17 +56,44 @@ test('no heading in the text of a page skips a level', () => {
   assert.deepEqual(pages.filter(skips), []);
 });
 
-test('every page also exists as plain Markdown, without includes', () => {
-  for (const page of pages) assert.doesNotMatch(textOf(page.replace('.html', '.md')), /<!--@include/, page);
+test('every page also exists as plain Markdown', () => {
+  for (const page of pages) assert.match(textOf(page.replace('.html', '.md')), /^# /m, page);
   assert.match(textOf('project/overview.md'), /^# rx-trade-feed$/m);
 });
 
 test('llms.txt lists the guides and the failure codes, and its links work', () => {
   const links = [...textOf('llms.txt').matchAll(/\]\(\/(.+)\)$/gm)].map(([, path]) => path);
-  for (const page of ['sharing.md', 'failures/connection-replaced.md', posix.join('api', 'index.md')])
-    assert.ok(links.includes(page), page);
+  for (const page of ['sharing.md', 'failures/stream.md', 'api/index.md']) assert.ok(links.includes(page), page);
   assert.deepEqual(
     links.filter((path) => fileOf(path) === undefined),
     [],
   );
+});
+
+test('the reference begins with what to import, and a sentence for each entry point and each name', () => {
+  const rowsOf = (page) =>
+    [...textOf(page).matchAll(/^\| \[`?(.+?)`?\]\(.+?\) \| (.*) \|$/gm)].map(([, ...row]) => row);
+  const { exports } = manifest;
+  const entries = Object.keys(exports).flatMap((path) =>
+    path === './package.json' ? [] : [path.replace('.', manifest.name)],
+  );
+  assert.deepEqual(
+    rowsOf('api/index.md')
+      .map(([path]) => path)
+      .sort(),
+    entries.sort(),
+  );
+  const indexes = filesOf('.md').filter((file) => /^api\/(\w+\/)?index\.md$/.test(file));
+  const rows = indexes.flatMap(rowsOf);
+  assert.ok(rows.length > 250, `${rows.length} rows`);
+  assert.deepEqual(
+    rows.filter(([, sentence]) => !/^\S.{10,}/.test(sentence)),
+    [],
+  );
+  assert.match(textOf('api/relay/functions/createRelay.md'), /import { createRelay } from 'rx-trade-feed\/relay';/);
+});
+
+test('the site takes at most 40 MB', () => {
+  const bytes = filesOf('').reduce((sum, file) => sum + statSync(join(site, file)).size, 0);
+  assert.ok(bytes < 40_000_000, `${bytes} bytes`);
 });
