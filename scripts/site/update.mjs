@@ -4,7 +4,7 @@
 //   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
 //   node scripts/site/update.mjs log-status       docs/log.md, from what `log status` prints for a log that it writes
 //   node scripts/site/update.mjs cluster-goals    docs/reliability/replicas.md, from the results of `npm run reliability -- cluster` and `npm run bench -- cluster`
-//   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of its images; reads dist, so build first
+//   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of these images in docs/operators.md and docs/outcomes.md; reads dist, so build first
 import { build } from 'esbuild';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -70,9 +70,13 @@ const parts = {
     const runs = {};
     for (const name of Object.keys(diagrams)) runs[name] = await runNamed(name);
     for (const [name, run] of Object.entries(runs)) writeFileSync(`docs/diagrams/${name}.svg`, diagramSvg(run));
-    update('docs/diagrams/index.md', (text) =>
-      text.replaceAll(/^!\[.*\]\((.+)\.svg\)$/gm, (_, name) => `![${altTextOf(runs[name])}](${name}.svg)`),
-    );
+    for (const page of ['docs/operators.md', 'docs/outcomes.md'])
+      update(page, (text) =>
+        text.replaceAll(
+          /^!\[.*\]\((diagrams\/(.+)\.svg)\)$/gm,
+          (_, file, name) => `![${altTextOf(runs[name])}](${file})`,
+        ),
+      );
   },
 };
 

@@ -65,8 +65,9 @@ describe('a diagram of an operator', () => {
     expect(read(`docs/diagrams/${name}.svg`)).toBe(diagramSvg(await runNamed(name)));
   });
 
-  it('is on the page of the diagrams once, with its text', async () => {
-    const images = [...read('docs/diagrams/index.md').matchAll(/^!\[(.*)\]\((.+)\.svg\)$/gm)];
+  it('is once in docs/operators.md or docs/outcomes.md, with its text', async () => {
+    const pages = read('docs/operators.md') + read('docs/outcomes.md');
+    const images = [...pages.matchAll(/^!\[(.*)\]\(diagrams\/(.+)\.svg\)$/gm)];
     expect(images.map(([, , name]) => name).sort()).toEqual([...names].sort());
     for (const [, text, name = ''] of images) expect(text).toBe(altTextOf(await runNamed(name)));
   });

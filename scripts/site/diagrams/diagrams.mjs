@@ -25,14 +25,11 @@ import {
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { outcomeDiagrams } from './outcomes.mjs';
-import { runDiagram, unitMs } from './run.mjs';
+import { runDiagram, showEvent, unitMs } from './run.mjs';
 import { runLoop } from './run-loop.mjs';
-
-const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting' };
 
 /** How a value is drawn, by its type. All others are events. */
 const drawn = {
-  gap: () => ({ label: 'gap', kind: 'gap' }),
   frame: (frame) => ({ label: /"to":"(\w)"/.exec(frame.text())?.[1] ?? frame.text(), kind: 'frame' }),
   window: ({ start, end, frames: inside, count, complete }) => {
     const names = inside.map((frame) => frame.text()).join(' ') || (count === 0 ? 'empty' : count);
@@ -48,18 +45,13 @@ const drawn = {
   Right: ({ right }) => ({ label: `right n = ${right.value.n}`, kind: 'value' }),
 };
 
-const showItem = (value) => {
-  const type = value.type ?? value._tag;
-  return Object.hasOwn(drawn, type) ? drawn[type](value) : { label: words[type] ?? type, kind: 'event' };
-};
+const showItem = (value) => (drawn[value.type ?? value._tag] ?? showEvent)(value);
 
 /** Draws every second window lower, because they overlap. */
 const showOverlapping = (value) => {
   const shown = showItem(value);
   return shown.span ? { ...shown, span: { ...shown.span, level: Math.abs(value.start / 500) % 2 } } : shown;
 };
-
-const outageLine = '(TO)a-b-X--R--(TO)-(Gc)-d|';
 
 /** Runs a loop with work of 500 ms over what an operator returns. */
 const slowly = (name, iterableOf) =>
@@ -109,7 +101,7 @@ export const diagrams = {
     source: 'O-a-p-b----------c--q-------',
     pipelines: [
       {
-        name: 'conflate(key, 1_000): a, b and c have one key; p and q another',
+        name: 'conflate(key, 1_000), one key for a, b, c and one for p, q',
         apply: conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000),
       },
     ],
@@ -181,7 +173,7 @@ export const diagrams = {
   },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
-    source: outageLine,
+    source: '(TO)a-b-X--R--(TO)-(Gc)-d|',
     pipelines: [
       { name: 'frames()', apply: frames() },
       { name: 'gaps()', apply: gaps() },
@@ -215,11 +207,11 @@ export const diagrams = {
     source: 'Oa--b--c--d--e--f--',
     pipelines: [
       {
-        name: 'first subscriber of tradeFeedEvents$(…).pipe(shareFeed())',
+        name: 'first subscriber of shareFeed()',
         apply: shareFeed({ lingerMs: 300 }),
         to: 850,
       },
-      { name: 'second subscriber, of the same connection', of: 0, from: 550, to: 1_350 },
+      { name: 'second subscriber', of: 0, from: 550, to: 1_350 },
     ],
   },
   'until-aborted': {

@@ -51,11 +51,11 @@ const outcomesOf = (feed, blocks, options = {}) => {
       filter(({ type }) => type === 'outcome'),
     );
   };
-  const name = 'settle(ledger$, { key, slot, withinMs: 1_000, graceMs: 300 })';
+  const name = 'settle(ledger$, …)';
   const show = (outcome) => ({ label: labelOf(outcome), kind: 'window' });
   const { end, rows } = runDiagram({ source: feed, pipelines: [{ name, apply: settled, show }], endMs: 2_600 });
   const [source, outcomes] = rows;
-  const blockRow = { name: 'ledger, a mark for each block', messages: shown };
+  const blockRow = { name: 'blocks', messages: shown };
   return { end, rows: [{ ...source, name: 'feed' }, blockRow, outcomes] };
 };
 

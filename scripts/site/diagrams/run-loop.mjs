@@ -15,7 +15,7 @@ export const runLoop = async ({ name, source, iterableOf, workMs, show }) => {
       add({ value, ...show(value) });
       await firstValueFrom(timer(workMs, scheduler));
     }
-    add({ label: '', kind: 'end' });
+    add({ label: 'complete', kind: 'end' });
   };
   const finished = loop().finally(() => {
     isOver = true;

@@ -7,9 +7,6 @@ export const unitMs = 100;
 
 const encoder = new TextEncoder();
 
-/** Returns a text frame. */
-export const frameAt = (text) => (at, connection) => new Frame('market', encoder.encode(text), false, at, connection);
-
 const lost = {
   ...{ code: 'connection-lost', verdict: 'renew', stage: 'stream' },
   ...{ summary: 'The connection broke off.', meaning: 'The connection broke off.', advice: 'Nothing to do.' },
@@ -22,10 +19,15 @@ const events = {
   O: (at, connection) => ({ type: 'opened', at, feed: 'market', connection, completeFrom: at }),
   X: (at) => ({ type: 'disconnected', at, failure: failureAt(at) }),
   R: (at) => ({ type: 'reconnecting', at, delayMs: 3 * unitMs, attempt: 1, verdict: 'renew' }),
-  S: (at) => ({ type: 'stopped', at, failure: failureAt(at) }),
 };
 
-const labels = { T: 'ticket', O: 'opened', X: 'lost', R: 'waiting', S: 'stopped', G: 'gap' };
+const labels = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting' };
+
+/** Returns how an event or a frame is drawn. */
+export const showEvent = (value) =>
+  value.type === 'frame'
+    ? { label: value.text(), kind: 'frame' }
+    : { label: labels[value.type] ?? value.type, kind: value.type === 'gap' ? 'gap' : 'event' };
 
 /**
  * Reads a line such as `Oa-b--X---Oc|` into messages: `{ at, value, label, kind }`. `Oa` in parentheses have the same time: `(Oa)`. After an outage, `opened` is
@@ -36,23 +38,24 @@ export const messagesOf = (line, payloads = {}) => {
   let [slot, isGroup, connection, openedAt, lostAt] = [0, false, 0, 0, undefined];
   for (const letter of line) {
     const at = slot * unitMs;
-    const add = (value, label, kind) => messages.push({ at, value, label, kind });
+    const add = (value, shown = showEvent(value)) => messages.push({ at, value, ...shown });
     const addGap = () => {
-      const [from, to, failure] = [lostAt, openedAt, failureAt(lostAt)];
-      add({ type: 'gap', from, to, durationMs: to - from, failure }, labels.G, 'gap');
+      add({ type: 'gap', from: lostAt, to: openedAt, durationMs: openedAt - lostAt, failure: failureAt(lostAt) });
       lostAt = undefined;
     };
     if (letter === '(') isGroup = true;
     else if (letter === ')') isGroup = false;
-    else if (letter === '|') add(undefined, '', 'end');
-    else if (letter === '#') add(failureAt(at), '', 'error');
+    else if (letter === '|') add(undefined, { label: 'complete', kind: 'end' });
     else if (letter === 'G') addGap();
     else if (letter in events) {
       if (letter === 'O') [connection, openedAt] = [connection + 1, at];
-      add(events[letter](at, connection), labels[letter], 'event');
+      add(events[letter](at, connection));
       if (letter === 'X') lostAt = at;
       if (letter === 'O' && lostAt !== undefined && !line.includes('G')) addGap();
-    } else if (letter !== '-') add(frameAt(payloads[letter] ?? letter)(at, connection), letter, 'frame');
+    } else if (letter !== '-') {
+      const payload = encoder.encode(payloads[letter] ?? letter);
+      add(new Frame('market', payload, false, at, connection), { label: letter, kind: 'frame' });
+    }
     if (!isGroup && letter !== '(') slot += 1;
   }
   return messages;
@@ -62,12 +65,7 @@ export const messagesOf = (line, payloads = {}) => {
 export const sourceOf = (messages, scheduler) =>
   new Observable((subscriber) => {
     for (const { at, value, kind } of messages) {
-      const act =
-        kind === 'end'
-          ? () => subscriber.complete()
-          : kind === 'error'
-            ? () => subscriber.error(value)
-            : () => subscriber.next(value);
+      const act = () => (kind === 'end' ? subscriber.complete() : subscriber.next(value));
       subscriber.add(scheduler.schedule(act, at));
     }
   });
@@ -87,13 +85,12 @@ export const runDiagram = ({ source: line, payloads, pipelines, endMs }) => {
   const source$ = sourceOf(messages, scheduler);
   const streams = pipelines.map(({ apply }) => apply?.(source$, scheduler));
   scheduler.run(() => {
-    pipelines.forEach(({ show, from = 0, to = end, of = undefined }, n) => {
+    pipelines.forEach(({ show = showEvent, from = 0, to = end, of = undefined }, n) => {
       const add = (message) => rows[n].messages.push({ at: scheduler.now(), ...message });
       const follow = () => {
         const subscription = streams[of ?? n].subscribe({
           next: (value) => add({ value, ...show(value) }),
-          error: () => add({ label: '', kind: 'error' }),
-          complete: () => add({ label: '', kind: 'end' }),
+          complete: () => add({ label: 'complete', kind: 'end' }),
         });
         scheduler.schedule(() => subscription.unsubscribe(), to - from);
       };

@@ -10,30 +10,24 @@ const colors = 6;
 
 const escaped = (text) => String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
-const seconds = (ms) => `${ms / 1000} s`;
-
-/** Returns a text of the run: each row with its messages and their times. */
-export const textOf = ({ end, rows }) =>
-  rows
-    .map(({ name, messages }) => {
-      const shown = messages
-        .filter(({ at }) => at <= end)
-        .map(({ at, label, kind }) => {
-          const what = kind === 'end' ? 'complete' : kind === 'error' ? 'error' : label;
-          return `${what} at ${seconds(at)}`;
-        });
-      return `${name}: ${shown.join(', ') || 'nothing'}`;
-    })
-    .join('. ');
-
-/** Returns the text of a diagram for an image in Markdown. */
-export const altTextOf = (run) => `${run.title}. ${textOf(run)}`.replaceAll(/[[\]`*_]/g, '');
-
 /** Returns messages with the same time as one list each. */
 const together = (messages) => {
   const times = [...new Set(messages.map(({ at }) => at))];
   return times.map((at) => messages.filter((message) => message.at === at));
 };
+
+/** Returns a text of the run: each row with its messages after their times. */
+const textOf = ({ title, end, rows }) => {
+  const texts = rows.map(({ name, messages }) => {
+    const shown = together(messages.filter(({ at }) => at <= end));
+    const times = shown.map((group) => `${group[0].at / 1000} s ${group.map(({ label }) => label).join(', ')}`);
+    return `${name}: ${times.join('; ') || 'nothing'}`;
+  });
+  return [title, ...texts].join('. ');
+};
+
+/** Returns the text of a diagram for an image in Markdown. */
+export const altTextOf = (run) => textOf(run).replaceAll(/[[\]`*_]/g, '');
 
 const colorOf = (label) => {
   const letter = /^[a-z]$/.test(label) ? label.charCodeAt(0) - 97 : undefined;
@@ -42,7 +36,6 @@ const colorOf = (label) => {
 
 const mark = ({ label, kind }, x, y, shift) => {
   if (kind === 'end') return `<path class="axis" d="M${x} ${y - 12}v24"/>`;
-  if (kind === 'error') return `<path class="error" d="M${x - 8} ${y - 8}l16 16m0 -16l-16 16"/>`;
   if (kind === 'frame' && label.length <= 2) {
     const text = `<text class="letter" x="${x}" y="${y + 4.5}">${escaped(label)}</text>`;
     return `<circle class="marble${colorOf(label)}" cx="${x}" cy="${y}" r="12"/>${text}`;
@@ -91,10 +84,10 @@ export const diagramSvg = ({ title, end, rows }) => {
   });
   const ticks = Array.from(
     { length: Math.floor(end / 500) + 1 },
-    (_, n) => `<text class="tick" x="${x(n * 500)}" y="${height - 10}">${seconds(n * 500)}</text>`,
+    (_, n) => `<text class="tick" x="${x(n * 500)}" y="${height - 10}">${n / 2} s</text>`,
   );
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(`${title}. ${textOf({ end, rows })}`)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(textOf({ title, end, rows }))}">`,
     `<style>${style}</style>`,
     `<rect class="page" width="${width}" height="${height}" rx="6"/>`,
     `<text class="title" x="${left}" y="27">${escaped(title)}</text>`,
@@ -113,6 +106,6 @@ const dark = ['#7fb6ff', '#5fd38d', '#e8c45b', '#b9a5ff', '#ff9b95', '#f2a3c4'];
 const style =
   'text{font:13px system-ui,sans-serif}.title{font-size:15px;font-weight:600}.name{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12.5px}' +
   '.tick,.label{font-size:11.5px;text-anchor:middle}.letter{text-anchor:middle;font-weight:600}' +
-  '.axis,.span,.error,.gap{fill:none;stroke-width:2}.span.open{stroke-dasharray:4 3}.gap,.error{stroke:#c9302c;stroke-width:3}' +
+  '.axis,.span,.gap{fill:none;stroke-width:2}.span.open{stroke-dasharray:4 3}.gap{stroke:#c9302c;stroke-width:3}' +
   palette('#1f2328', '#59616b', '#ffffff', '#8b939d', '#fbe3e1', light) +
-  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#a3abb5', '#161618', '#6b7480', '#47201f', dark)}.gap,.error{stroke:#ff8b85}}`;
+  `@media(prefers-color-scheme:dark){${palette('#e6edf3', '#a3abb5', '#161618', '#6b7480', '#47201f', dark)}.gap{stroke:#ff8b85}}`;
