@@ -2,6 +2,7 @@
 //
 //   node scripts/site/update.mjs failures         docs/failures, from the failure tables in src
 //   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
+//   node scripts/site/update.mjs limits           docs/limits.md, from the defaults and the comments of the options in src
 //   node scripts/site/update.mjs log-status       docs/log.md, from what `log status` prints for a log that it writes
 //   node scripts/site/update.mjs cluster-goals    docs/reliability/replicas.md, from the results of `npm run reliability -- cluster` and `npm run bench -- cluster`
 //   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of these images in docs/operators.md and docs/outcomes.md; reads dist, so build first
@@ -11,6 +12,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { withClusterGoals } from './cluster-goals.mjs';
 import { commandLinePage } from './command-text.mjs';
+import { limitSources, limitsPage } from './limits.mjs';
 import { withLogStatus } from './log-status.mjs';
 import { documentedCodes, failureIndex, failurePage } from './failure-text.mjs';
 
@@ -51,6 +53,10 @@ const parts = {
     });
     const commands = await loadCommands();
     update('docs/command-line.md', (text) => commandLinePage(text, commands, exitCodeRows));
+  },
+  limits: async () => {
+    const source = await fromSource(limitSources);
+    update('docs/limits.md', (text) => limitsPage(text, source));
   },
   'log-status': async () => {
     const source = await fromSource({

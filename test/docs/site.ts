@@ -16,6 +16,8 @@ interface SiteLibrary {
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;
   readonly withClusterGoals: Generate;
+  readonly limitSources: Readonly<Record<string, string>>;
+  readonly limitsPage: Generate;
   readonly withLogStatus: (page: string, source: object) => Promise<string>;
   readonly performancePages: () => Readonly<Record<string, string>>;
   readonly reliabilityPages: () => Readonly<Record<string, string>>;

@@ -1,27 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import type { BackoffPolicy, FeedEvent, Frame, TradeFeedOptions } from 'rx-trade-feed';
-import type { ClusterEvent } from 'rx-trade-feed/cluster';
+import { join } from 'node:path';
+import { type BackoffPolicy, Frame, type TradeFeedOptions } from 'rx-trade-feed';
 import * as interop from 'rx-trade-feed/interop';
 import * as operators from 'rx-trade-feed/operators';
 import * as otel from 'rx-trade-feed/otel';
 import { asapScheduler, asyncScheduler } from 'rxjs';
-import { serviceDefaults } from 'rx-trade-feed/testing';
-import { boundDefaults } from '../../src/operators/bounded/bounded-queue.js';
-import { windowDefaults } from '../../src/operators/window/contents.js';
-import { resolveElectionOptions } from '../../src/cluster/cluster-options.js';
-import { memoryEngine } from '../../src/cluster/engine.js';
-import { feedOptionRules, resolveOptions, resolveTicketOptions } from '../../src/feed/options.js';
-import { consumeDefaults } from '../../src/log/consume.js';
-import { appendDefaults } from '../../src/log/append.js';
+import { feedOptionRules, resolveOptions } from '../../src/feed/options.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { settingsOf } from '../../src/settle/settle-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
-import { cloneableSettings } from '../../src/worker/settings.js';
-import { read } from './fences.js';
+import { read, root } from './fences.js';
+import { siteLibrary } from './site.js';
 import { type Row, tablesUnder } from './tables.js';
 
-/** Returns all keys of a type, sorted. The compiler rejects missing and unknown ones. */
-const namesOf = <K extends string>(names: Readonly<Record<K, true>>): readonly string[] => Object.keys(names).sort();
+const { limitSources, limitsPage } = await siteLibrary('limits.mjs');
 
 const column = (rows: readonly Row[], name: string): readonly string[] => rows.map((row) => row[name] as string);
 
@@ -89,87 +81,50 @@ it('docs/outcomes.md has the bounds of settle with their defaults', () => {
   );
 });
 
-it('docs/events.md lists exactly the events of the type', () => {
-  const types = namesOf<(FeedEvent | ClusterEvent)['type']>({
-    'ticket-requested': true,
-    'ticket-issued': true,
-    opened: true,
-    frame: true,
-    disconnected: true,
-    reconnecting: true,
-    gap: true,
-    stopped: true,
-    watermark: true,
-    'owner-changed': true,
-    'engine-refused': true,
-    'engine-recovered': true,
-  });
+it('docs/events.md lists exactly the events that the sources declare', () => {
+  const declared = [...read('src/protocol/event.ts').matchAll(/^ +readonly type: '([\w-]+)';/gm)]
+    .map(([, type]) => type)
+    .filter((type) => type !== 'value'); // a value of a relay's topic, of docs/relay.md
   const [events = []] = tablesUnder('docs/events.md', 'All events');
-  expect([...column(events, 'type')].sort()).toEqual(types);
+  expect([...column(events, 'type')].sort()).toEqual([...declared, 'frame'].sort());
 });
 
-it('a frame has the fields of docs/events.md', () => {
+it('docs/events.md lists exactly the public members of a frame', () => {
   const [fields = []] = tablesUnder('docs/events.md', 'A frame');
-  const names = namesOf<keyof Frame>({
-    type: true,
-    feed: true,
-    data: true,
-    isBinary: true,
-    receivedAt: true,
-    connection: true,
-    byteLength: true,
-    text: true,
-    json: true,
-  });
-  expect(column(fields, 'field').map((name) => name.replace('()', ''))).toEqual(expect.arrayContaining([...names]));
-  expect(fields).toHaveLength(names.length);
+  const names = [Frame.prototype, new Frame('market', Buffer.from(''), false, 0, 1)].flatMap(
+    Object.getOwnPropertyNames,
+  );
+  expect(
+    column(fields, 'field')
+      .map((name) => name.replace('()', ''))
+      .sort(),
+  ).toEqual(names.filter((name) => name !== 'constructor').sort());
 });
 
 it('docs/operators.md has a heading with the name of each function of the operators, of interop and of otel', () => {
-  const headings = read('docs/operators.md').match(/^### .+$/gm)?.join() ?? '';
+  const headings =
+    read('docs/operators.md')
+      .match(/^### .+$/gm)
+      ?.join() ?? '';
   const names = Object.entries({ ...operators, ...interop, ...otel })
     .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name))
     .map(([name]) => name);
   expect(names.filter((name) => !headings.includes(`\`${name}\``))).toEqual([]);
 });
 
-it('docs/testing.md lists the limits of the service with their defaults', () => {
-  const [limits = []] = tablesUnder('docs/testing.md', 'Its limits');
-  const shown = limits.map((row) => [row['limits'], Number(row['default']?.replaceAll(' ', ''))]);
-  expect(shown).toEqual(Object.entries(serviceDefaults.limits));
-});
-
 describe('docs/limits.md', () => {
-  // Reads an item such as: `maxFrameBytes`, 16 777 216 bytes: the largest frame.
-  const ofPart = (heading: string): Readonly<Record<string, string>> => {
-    const section = read('docs/limits.md').split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-    const items = section.matchAll(/^- `?([^`,\n]+)`?, `?(\d[\d ]*\d|\d|Infinity)\b/gm);
-    return Object.fromEntries([...items].map(([, name = '', value = '']) => [name, value]));
-  };
-
-  const settings = resolveTicketOptions({ baseUrl: 'https://feed.example', apiKey: 'k' });
-  const { receiveBufferBytes } = cloneableSettings(settings);
-  it.each<[string, object]>([
-    ['The feed', resolveOptions()],
-    ['A worker thread', { receiveBufferBytes }],
-    ['Reconnecting', defaultBackoff],
-    ['Bounded operators', boundDefaults],
-    ['Windows', windowDefaults],
-    ['The relay', resolveRelayOptions()],
-    ['A cluster', resolveElectionOptions({ engine: memoryEngine(), account: 'a' })],
-    ['A log', appendDefaults],
-    ['The consumers of a log', consumeDefaults],
-    ['The local service', serviceDefaults.limits],
-  ])('lists exactly the numeric defaults of the library: %s', (part, defaults) => {
-    const numbers = Object.entries(defaults).filter(([, value]) => typeof value === 'number');
-    expect(ofPart(part)).toEqual(Object.fromEntries(numbers.map(([name, value]) => [name, textOf(value)])));
+  it('has the defaults of the library: run scripts/site/update.mjs limits', async () => {
+    const source = {};
+    for (const file of Object.keys(limitSources)) Object.assign(source, await import(join(root, 'src', file)));
+    expect(read('docs/limits.md')).toBe(limitsPage(read('docs/limits.md'), source));
   });
 
-  it('lists the limits of the contract', () => {
+  it('has the limits of the contract', () => {
     const [contract = []] = tablesUnder('docs/service-contract.md', '8. Limits');
-    const limits = ofPart('The service');
-    expect(Object.keys(limits)).toHaveLength(4);
-    for (const [name, value] of Object.entries(limits))
+    const [, section = ''] = /^## The service\n(.+?)^## /ms.exec(read('docs/limits.md')) ?? [];
+    const limits = [...section.matchAll(/^- (.+?), (\d+)/gm)];
+    expect(limits).toHaveLength(4);
+    for (const [, name, value] of limits)
       expect([name, contract.find((row) => row['Limit'] === name)?.['Value']]).toEqual([
         name,
         expect.stringMatching(new RegExp(`\\b${value}\\b`)),
