@@ -71,7 +71,7 @@ const rows = {
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
-  'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
+  'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs', 'eventsource-parser'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'interop/': ['protocol/', 'operators/items/async-context.ts', 'rxjs'],
   'settle/': ['protocol/', 'operators/', 'rxjs'],

@@ -1,9 +1,10 @@
+import type { EventSourceMessage } from 'eventsource-parser';
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
 import { copyFailure, readFailure, relayError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
-import { createServerSentEventReader, eventsOf, readHello, type ServerSentEvent } from './relay-stream.js';
+import { createServerSentEventReader, eventsOf, readHello } from './relay-stream.js';
 import type { ResumePoint, StreamClock } from './resume-point.js';
 
 /**
@@ -18,13 +19,13 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
     const facts = createConnectionFacts(point.clock);
     const failed$ = (code: DetectedCode, cause?: unknown) => throwError(() => facts.failure(code, cause));
     const silent$ = () => failed$('relay-stalled');
-    const received = ({ event: type, id, data }: ServerSentEvent): Observable<Received> => {
+    const received = ({ event: type, id = '', data }: EventSourceMessage): Observable<Received> => {
       if (type === 'hello') facts.opened(readHello(data));
       const { shiftMs } = point.clock;
       // A relay whose feed has stopped may send only this message, and no `hello`.
-      if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data.join('\n')), shiftMs));
+      if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data), shiftMs));
       if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
-      const lines = type === '' ? data : [];
+      const lines = type === undefined ? data.split('\n') : [];
       return from(eventsOf(lines, shiftMs, point.ownAt)).pipe(
         tap({
           next: (event) => {

@@ -1,56 +1,39 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { readEventLine, type Received } from '../protocol/event-line.js';
 import { checkFields } from '../protocol/failures/trade-feed-error.js';
 import { eventsNotBefore } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
 
-/** One event of a stream of Server-Sent Events. Missing fields are empty strings. */
-export interface ServerSentEvent {
-  readonly event: string;
-  readonly id: string;
-  /** The `data` fields: the lines of the message. */
-  readonly data: readonly string[];
-}
-
-/** Larger than any relay message. A message that never ends would otherwise fill the memory. */
+/** The longest message, in characters. One that never ends would otherwise fill the memory. */
 const maxLength = 2 ** 26;
 
 /**
  * Creates a reader for one stream of Server-Sent Events (HTML, 9.2.6). Call it with bytes, and it returns the events
- * they complete. Ignores comments, and an incomplete event at the end. Lines end with LF or CRLF.
+ * they complete.
  *
- * @throws RangeError, from the reader, for a message that is too long
+ * @throws from the reader, for a message that is too long
  */
-export const createServerSentEventReader = (): ((bytes: Uint8Array) => readonly ServerSentEvent[]) => {
+export const createServerSentEventReader = (): ((bytes: Uint8Array) => readonly EventSourceMessage[]) => {
   const decoder = new TextDecoder();
-  let rest = '';
-  let end = '';
+  let events: EventSourceMessage[] = [];
+  const parser = createParser({
+    onEvent: (event) => events.push(event),
+    onError: (error) => {
+      // Unknown fields are ignored.
+      if (error.type === 'max-buffer-size-exceeded') throw error;
+    },
+    maxBufferSize: maxLength,
+  });
   return (bytes) => {
-    const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
-    rest += text;
-    if (rest.length > maxLength) throw new RangeError();
-    // A long message arrives in many parts, and searching all of them each time would be quadratic.
-    const last = end + text;
-    end = last.slice(-1);
-    if (!last.includes('\n\n')) return [];
-    const blocks = rest.split('\n\n');
-    rest = blocks.pop() ?? '';
-    return blocks.map(fieldsOf).filter(({ data }) => data.length > 0);
+    events = [];
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    return events;
   };
 };
 
-const fieldsOf = (block: string): ServerSentEvent => {
-  const fields = { event: '', id: '', data: [] as string[] };
-  for (const line of block.split('\n')) {
-    const [, name, value = ''] = /^(data|event|id)(?:: ?(.*))?$/s.exec(line) ?? [];
-    if (name === 'data') fields.data.push(value);
-    else if (name) fields[name as 'event' | 'id'] = value;
-  }
-  return fields;
-};
-
 /** Returns the relay's clock, in epoch ms. Throws for an invalid message. */
-export const readHello = (lines: readonly string[]): number => {
-  const { at } = JSON.parse(lines.join('\n')) as { readonly at: unknown };
+export const readHello = (data: string): number => {
+  const { at } = JSON.parse(data) as { readonly at: unknown };
   checkFields(isTime(at), 'hello');
   return at;
 };
