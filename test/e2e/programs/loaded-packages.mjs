@@ -8,7 +8,9 @@ const visited = new Set();
 const importedBy = (url) => {
   if (visited.has(url)) return [];
   visited.add(url);
-  const imports = [...readFileSync(new URL(url), 'utf8').matchAll(/\b(?:from|import) ?"([.@a-z][^"]*)"/g)].map(([, to]) => to);
+  const imports = [...readFileSync(new URL(url), 'utf8').matchAll(/\b(?:from|import) ?"([.@a-z][^"]*)"/g)].map(
+    ([, to]) => to,
+  );
   return imports.flatMap((to) => (to.startsWith('.') ? importedBy(new URL(to, url).href) : packageIn(to)));
 };
 
