@@ -1,12 +1,12 @@
-import { Agent as HttpAgent, type ClientRequestArgs, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { once } from 'node:events';
+import { Agent as HttpAgent, type ClientRequestArgs, type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { noop } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import type { TlsOptions, TradeFeedOptions } from '../feed/options.js';
 import { credentialsOf } from '../protocol/secret.js';
-import { limitLast, messageOf, type Race, raceTo, wasCutShort } from './addresses.js';
+import { messageOf, raceTo, wasCutShort } from './addresses.js';
 import { tlsReason } from './attempt-failure.js';
 import { connectSocket, hostOf, portOf, tlsOptionsFor, whenReady, withCertificateDates } from './connect.js';
 import { withoutInterimResponses } from './interim-responses.js';
@@ -78,11 +78,20 @@ type OnConnected = (error: Error | null, socket: Socket | null) => void;
 
 const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefined): Promise<Socket> => {
   const proxy = proxyFor(url, env);
-  if (proxy === undefined)
-    return patiently(portOf(url), (race) => connected(connectSocket(url, tls, { ...(race && { race }) })));
+  if (proxy === undefined) return connectDirectly(url, tls);
   const socket = await openTunnel(proxy, url);
   // Only URLs with TLS go through a proxy.
   return connected(withCertificateDates(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket })));
+};
+
+/** Connects once more, to the address that answers first, if Node gave up one that might have answered later. */
+const connectDirectly = async (url: URL, tls?: TlsOptions): Promise<Socket> => {
+  try {
+    return await connected(connectSocket(url, tls));
+  } catch (error) {
+    if (!wasCutShort(error)) throw error;
+    return connected(connectSocket(url, tls, { race: raceTo(portOf(url), noop) }));
+  }
 };
 
 /** How long the other side may be silent while connecting, in ms. */
@@ -99,47 +108,30 @@ const connected = (socket: Socket): Promise<Socket> =>
     whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
   });
 
-/** Connects once more, to the address that answers first, if Node gave up one that might have answered later. */
-const patiently = async (port: number, open: (race?: Race) => Promise<Socket>): Promise<Socket> => {
-  try {
-    return await open();
-  } catch (error) {
-    if (!wasCutShort(error)) throw error;
-    return open(raceTo(port, noop));
-  }
+/** Sends CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or password. */
+export const openTunnel = async (proxy: URL, url: URL): Promise<Socket> => {
+  const name = `the proxy ${hostOf(proxy)}:${portOf(proxy)}`;
+  const authority = `${url.hostname}:${portOf(url)}`;
+  const { socket, status } = await askForTunnel(proxy, authority).catch((error: unknown) => {
+    const reason = tlsReason(error, error as Error);
+    const why = reason === undefined ? messageOf(error) : `TLS: ${reason}`;
+    throw new Error(`${name} cannot be used: ${why}`, { cause: error });
+  });
+  // TLS reads from this socket's handle, so its timer wouldn't notice and would end the connection.
+  if (status.startsWith('2')) return socket.setTimeout(0);
+  socket.destroy();
+  throw new Error(`${name} refused the connection to ${authority} (HTTP ${status})`);
 };
 
-/** Sends CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or password. */
-export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
-  patiently(portOf(proxy), (race) => askForTunnel(proxy, url, race));
-
-const askForTunnel = (proxy: URL, url: URL, race: Race | undefined): Promise<Socket> =>
-  new Promise((resolve, reject) => {
-    const authority = `${url.hostname}:${portOf(url)}`;
-    const fail = (what: string, cause?: Error): void =>
-      reject(new Error(`the proxy ${hostOf(proxy)}:${portOf(proxy)} ${what}`, { cause }));
-    const request = proxy.protocol === 'https:' ? requestHttps : requestHttp;
-    const to = { host: hostOf(proxy), port: portOf(proxy), path: authority };
-    const found = race && { lookup: race.lookup };
-    const asked = request({ ...to, ...found, method: 'CONNECT', agent: false, timeout: SILENCE_MS });
-    asked.setHeader('host', authority);
-    const { user, password } = credentialsOf(proxy);
-    const basic = Buffer.from(`${user}:${password}`).toString('base64');
-    if (user !== '') asked.setHeader('proxy-authorization', `Basic ${basic}`);
-    asked
-      .once('socket', (socket) => (race ? socket : limitLast(socket)).unref())
-      .once('close', () => race?.stop())
-      .once('timeout', () => asked.destroy(silence()))
-      .once('error', (error) => {
-        const reason = tlsReason(error, error);
-        fail(`cannot be used: ${reason === undefined ? messageOf(error) : `TLS: ${reason}`}`, error);
-      })
-      // Node emits this for any answer to CONNECT.
-      .once('connect', ({ statusCode }, socket: Socket) => {
-        // TLS reads from this socket's handle, so its timer wouldn't notice and would end the connection.
-        if (statusCode?.toString().startsWith('2')) return resolve(socket.setTimeout(0).setNoDelay());
-        socket.destroy();
-        fail(`refused the connection to ${authority} (HTTP ${statusCode})`);
-      })
-      .end();
-  });
+const askForTunnel = async (proxy: URL, authority: string): Promise<{ socket: Socket; status: string }> => {
+  const { user, password } = credentialsOf(proxy);
+  const basic = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+  const headers = { host: authority, ...(user && { 'proxy-authorization': basic }) };
+  const socket = (await connectDirectly(proxy)).unref();
+  const createConnection = (): Socket => socket;
+  const asked = request({ method: 'CONNECT', path: authority, headers, createConnection, timeout: SILENCE_MS });
+  asked.once('timeout', () => asked.destroy(silence())).end();
+  // Node emits this for any answer to CONNECT.
+  const [{ statusCode }] = (await once(asked, 'connect')) as [IncomingMessage];
+  return { socket, status: String(statusCode) };
+};
