@@ -1,5 +1,10 @@
-import { type EnvironmentProviders, inject, Injector, makeEnvironmentProviders } from '@angular/core';
-import { runInInjectionContext } from '@angular/core';
+import {
+  type EnvironmentProviders,
+  inject,
+  Injector,
+  makeEnvironmentProviders,
+  runInInjectionContext,
+} from '@angular/core';
 import type { Observable } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../browser/index.js';
 import { relayFeedRules } from '../browser/relay-feed-options.js';

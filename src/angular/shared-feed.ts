@@ -1,11 +1,42 @@
-import { computed, DestroyRef, inject, InjectionToken, NgZone, PLATFORM_ID, signal } from '@angular/core';
-import { untracked, type WritableSignal } from '@angular/core';
-import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, merge, NEVER, of, share } from 'rxjs';
-import { type Observable, ReplaySubject, startWith, Subject, takeUntil, tap, throwError } from 'rxjs';
+import {
+  computed,
+  DestroyRef,
+  inject,
+  InjectionToken,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+  untracked,
+  type WritableSignal,
+} from '@angular/core';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  share,
+  startWith,
+  Subject,
+  takeUntil,
+  tap,
+  throwError,
+} from 'rxjs';
 import { type ConnectionStatus, isSameStatus, statusOf } from '../operators/connection-status.js';
 import { feedStats, type FeedStats } from '../operators/feed-stats.js';
-import { checkFreshness, freshness as freshnessOf } from '../operators/freshness.js';
-import type { Freshness, FreshnessOptions } from '../operators/freshness.js';
+import {
+  checkFreshness,
+  type Freshness,
+  freshness as freshnessOf,
+  type FreshnessOptions,
+} from '../operators/freshness.js';
 import { FeedFollower, unannouncedStop } from '../operators/items/follow-feed.js';
 import { shareFeed } from '../operators/share-feed.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';

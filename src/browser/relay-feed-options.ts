@@ -3,8 +3,18 @@ import { type BackoffOptions, resolveBackoff } from '../feed/backoff.js';
 import type { Verdict } from '../protocol/failures/meanings.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { isText, tryCall } from '../protocol/type-guards.js';
-import { aCount, aFunction, anObject, aScheduler, objectWith, oneOf, positiveMs } from '../protocol/validate.js';
-import { invalidOption, type Rule, validated } from '../protocol/validate.js';
+import {
+  aCount,
+  aFunction,
+  anObject,
+  aScheduler,
+  invalidOption,
+  objectWith,
+  oneOf,
+  positiveMs,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
 import { pageGlobals } from './page-globals.js';
 
 /** Stores the id of the last message. `sessionStorage` implements it. */

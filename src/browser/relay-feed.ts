@@ -1,5 +1,17 @@
-import { defer, EMPTY, filter, fromEvent, map, merge, mergeAll, type Observable, of, retryWhen, scan } from 'rxjs';
-import { timeout } from 'rxjs';
+import {
+  defer,
+  EMPTY,
+  filter,
+  fromEvent,
+  map,
+  merge,
+  mergeAll,
+  type Observable,
+  of,
+  retryWhen,
+  scan,
+  timeout,
+} from 'rxjs';
 import { reconnects, withEvents } from '../feed/lifecycle.js';
 import type { Received } from '../protocol/event-line.js';
 import type { RelayedEvent, RelayedValue } from '../protocol/event.js';

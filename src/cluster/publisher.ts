@@ -5,8 +5,18 @@ import { type Frame, frameAt } from '../protocol/frame.js';
 import type { KeyPhase } from './election/cluster-key.js';
 import type { Report } from './election/election.js';
 import { timing } from './election/timing.js';
-import type { BatchMessage, MessageHead, PlainMessage } from './messages.js';
-import { encode, encodeParts, frameHeadBytes, headBytesOf, writeCount, writeFrameHead, writeHead } from './messages.js';
+import {
+  type BatchMessage,
+  encode,
+  encodeParts,
+  frameHeadBytes,
+  headBytesOf,
+  type MessageHead,
+  type PlainMessage,
+  writeCount,
+  writeFrameHead,
+  writeHead,
+} from './messages.js';
 
 /** Numbers an owner's frames and events, and creates the messages for its followers. */
 export class Publisher {

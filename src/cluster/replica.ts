@@ -1,5 +1,14 @@
-import type { Observable } from 'rxjs';
-import { distinctUntilChanged, lastValueFrom, map, merge, NEVER, Subject, Subscription, switchMap } from 'rxjs';
+import {
+  distinctUntilChanged,
+  lastValueFrom,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  Subject,
+  Subscription,
+  switchMap,
+} from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent } from '../protocol/event.js';
 import { EventRecord, type LogEntry } from '../protocol/event-record.js';
@@ -9,11 +18,29 @@ import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
 import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
-import type { Control, Subjects } from './control.js';
-import { accessKey, inputsOfAll, offers$, readQuestion, readReport, subjectsOf, writeControl } from './control.js';
+import {
+  accessKey,
+  type Control,
+  inputsOfAll,
+  offers$,
+  readQuestion,
+  readReport,
+  type Subjects,
+  subjectsOf,
+  writeControl,
+} from './control.js';
 import type { Source } from './election/cluster-key.js';
-import type { CallResult, Effect, EffectOf, Input } from './election/election.js';
-import { Election, hasFeed, isServing, nextTick, reportOf } from './election/election.js';
+import {
+  type CallResult,
+  type Effect,
+  type EffectOf,
+  Election,
+  hasFeed,
+  type Input,
+  isServing,
+  nextTick,
+  reportOf,
+} from './election/election.js';
 import { step } from './election/step.js';
 import { timing } from './election/timing.js';
 import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';

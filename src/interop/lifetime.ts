@@ -1,5 +1,13 @@
-import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type Observer, of, share } from 'rxjs';
-import { takeUntil } from 'rxjs';
+import {
+  defer,
+  fromEvent,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type Observer,
+  of,
+  share,
+  takeUntil,
+} from 'rxjs';
 
 /**
  * Completes when a signal aborts: `subscribe` of RxJS 7 ignores `{ signal }`.

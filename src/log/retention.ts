@@ -4,8 +4,7 @@
 // Never: the newest segment, anything by its age because a clock has jumped or at the first look. It does not wait for
 // readers: a dead one would fill the disk.
 import { join } from 'node:path';
-import type { AppendSettings } from './append.js';
-import { maxSegmentBytes } from './append.js';
+import { type AppendSettings, maxSegmentBytes } from './append.js';
 import { toLogError } from './log-error.js';
 import {
   headOf,

@@ -1,5 +1,21 @@
-import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map } from 'rxjs';
-import { merge, type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  defer,
+  EMPTY,
+  endWith,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  type Observable,
+  of,
+  type SchedulerLike,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { type FeedState, isOfRelay, newlyLostMs } from '../protocol/feed-state.js';
 import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/validate.js';

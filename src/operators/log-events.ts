@@ -1,6 +1,12 @@
 import { defer, type MonoTypeOperatorFunction, Subject, takeUntil, tap } from 'rxjs';
-import { eventLevels, eventRecords, levelOf, type LogEntry } from '../protocol/event-record.js';
-import type { EventLevel, EventRecord } from '../protocol/event-record.js';
+import {
+  type EventLevel,
+  eventLevels,
+  type EventRecord,
+  eventRecords,
+  levelOf,
+  type LogEntry,
+} from '../protocol/event-record.js';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { isLifecycle } from './items/item.js';
 import { unannouncedStop } from './items/follow-feed.js';

@@ -1,5 +1,15 @@
-import { defer, finalize, from, mergeMap, Observable, type ObservableInput, type ObservedValueOf } from 'rxjs';
-import { type OperatorFunction, type Subscriber, tap } from 'rxjs';
+import {
+  defer,
+  finalize,
+  from,
+  mergeMap,
+  Observable,
+  type ObservableInput,
+  type ObservedValueOf,
+  type OperatorFunction,
+  type Subscriber,
+  tap,
+} from 'rxjs';
 import { aFunction, checkRequired, positiveCount, validated } from '../protocol/validate.js';
 import { BoundedReader } from './bounded/bounded-reader.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bounded/bounded-queue.js';

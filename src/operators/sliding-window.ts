@@ -2,8 +2,16 @@ import type { OperatorFunction } from 'rxjs';
 import type { ItemOf, NotInferred } from './items/item.js';
 import { integerMs } from './window/contents.js';
 import { timeWindows } from './window/time-windows.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, FramesOptions } from './window/window.js';
-import type { KeyOptions, TimeWindowOptions, WindowKey, WindowSource } from './window/window.js';
+import type {
+  AccumulatedWindow,
+  Accumulator,
+  FeedWindow,
+  FramesOptions,
+  KeyOptions,
+  TimeWindowOptions,
+  WindowKey,
+  WindowSource,
+} from './window/window.js';
 
 /** The options of {@link slidingWindow}. */
 export interface SlidingWindowOptions extends TimeWindowOptions {

@@ -9,8 +9,14 @@ import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { failureIn, hasStopped } from '../protocol/feed-state.js';
 import { anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
-import { type ClusterOwner, createInstruments, FeedFigures } from './instruments.js';
-import type { Instruments, RelayGate, SubscriptionState } from './instruments.js';
+import {
+  type ClusterOwner,
+  createInstruments,
+  FeedFigures,
+  type Instruments,
+  type RelayGate,
+  type SubscriptionState,
+} from './instruments.js';
 
 /** The options of {@link feedMetrics}. */
 export interface FeedMetricsOptions {

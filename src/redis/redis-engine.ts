@@ -1,7 +1,24 @@
 import type { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import { combineLatest, defer, distinctUntilChanged, filter, firstValueFrom, fromEvent, ignoreElements } from 'rxjs';
-import { map, merge, mergeMap, Observable, of, Subject, takeUntil, tap, timeout, timer } from 'rxjs';
+import {
+  combineLatest,
+  defer,
+  distinctUntilChanged,
+  filter,
+  firstValueFrom,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  Subject,
+  takeUntil,
+  tap,
+  timeout,
+  timer,
+} from 'rxjs';
 import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
 import { isError } from '../protocol/type-guards.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';

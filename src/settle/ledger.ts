@@ -1,5 +1,17 @@
-import { asyncScheduler, concat, concatMap, defer, EMPTY, materialize, mergeMap, type Observable } from 'rxjs';
-import { type ObservableInput, type OperatorFunction, type SchedulerLike, take } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  materialize,
+  mergeMap,
+  type Observable,
+  type ObservableInput,
+  type OperatorFunction,
+  type SchedulerLike,
+  take,
+} from 'rxjs';
 import type { Gap, Watermark } from '../protocol/event.js';
 import type { Meaning } from '../protocol/failures/meanings.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';

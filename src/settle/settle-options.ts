@@ -1,6 +1,15 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { aCount, aFunction, aScheduler, checkRequired, durationMs } from '../protocol/validate.js';
-import { positiveCount, positiveMs, type Rule, validated } from '../protocol/validate.js';
+import {
+  aCount,
+  aFunction,
+  aScheduler,
+  checkRequired,
+  durationMs,
+  positiveCount,
+  positiveMs,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
 
 /** The options of `settle`. Durations are in ms of event time. */
 export interface SettleOptions<T, K, V = T> {

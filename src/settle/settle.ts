@@ -1,5 +1,18 @@
-import { concatAll, defer, endWith, filter, map, merge, NEVER, type Observable, type OperatorFunction } from 'rxjs';
-import { repeat, switchMap, takeUntil, timer } from 'rxjs';
+import {
+  concatAll,
+  defer,
+  endWith,
+  filter,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  type OperatorFunction,
+  repeat,
+  switchMap,
+  takeUntil,
+  timer,
+} from 'rxjs';
 import { collect$ } from '../operators/items/collect.js';
 import type { ItemOf, NotInferred } from '../operators/items/item.js';
 import type { WindowSource } from '../operators/window/window.js';

@@ -2,8 +2,16 @@ import { EventTime } from '../operators/items/event-time.js';
 import { afterItem } from '../operators/items/follow-feed.js';
 import { timeOf } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import { afterEvent, afterFrame, afterTime, createGap, type FeedState } from '../protocol/feed-state.js';
-import { gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterFrame,
+  afterTime,
+  createGap,
+  type FeedState,
+  gapUntil,
+  isOfRelay,
+  noFeed,
+} from '../protocol/feed-state.js';
 import type { Settings } from './settle-options.js';
 import type { Because } from './outcome.js';
 

@@ -3,8 +3,17 @@ import { promisify } from 'node:util';
 import { distinctUntilChanged, skipWhile } from 'rxjs';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { CloseCode, CloseReason } from '../protocol/contract.js';
-import { endHandshake, pathOf, type Refusal, refusal, refusalAnswer, refusalOfRoute } from './answers.js';
-import { shuttingDown, streamPath, ticketPath } from './answers.js';
+import {
+  endHandshake,
+  pathOf,
+  type Refusal,
+  refusal,
+  refusalAnswer,
+  refusalOfRoute,
+  shuttingDown,
+  streamPath,
+  ticketPath,
+} from './answers.js';
 import { closing, Connection } from './connection.js';
 import { type HttpHandlers, type ServerRequest, whenAnswering, whenResumed } from './http.js';
 import type { ServiceState, TicketRecord } from './state.js';

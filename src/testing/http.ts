@@ -7,8 +7,18 @@ import { isFeed, type WireTicket } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
 import { tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
-import { type Answer, jsonAnswer, refusalAnswer, sendAnswer } from './answers.js';
-import { pathOf, type Refusal, refusal, refusalOfRoute, shuttingDown, ticketPath } from './answers.js';
+import {
+  type Answer,
+  jsonAnswer,
+  pathOf,
+  type Refusal,
+  refusal,
+  refusalAnswer,
+  refusalOfRoute,
+  sendAnswer,
+  shuttingDown,
+  ticketPath,
+} from './answers.js';
 import type { Endpoints, HandshakeBehavior, ServiceSettings } from './service-options.js';
 import { type AccountRecord, countInWindow, type ServiceState } from './state.js';
 

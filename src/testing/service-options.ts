@@ -3,8 +3,18 @@ import { asyncScheduler, isObservable, type Observable, type SchedulerLike } fro
 import { feeds, isLoopback, ticketFields } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
 import { isBytes, isNumber, isText, isUrl, tryCall } from '../protocol/type-guards.js';
-import { aCount, aFunction, anObject, aScheduler, checkRequired, integerIn } from '../protocol/validate.js';
-import { MAX_TIMER_MS, type Rule, timerMs, validated } from '../protocol/validate.js';
+import {
+  aCount,
+  aFunction,
+  anObject,
+  aScheduler,
+  checkRequired,
+  integerIn,
+  MAX_TIMER_MS,
+  type Rule,
+  timerMs,
+  validated,
+} from '../protocol/validate.js';
 import { defaultErrorBody, type ErrorBody } from './answers.js';
 
 /** A plan (contract, section 1): `free` delays each frame by `limits.freeDelayMs`, `developer` does not. */

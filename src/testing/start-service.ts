@@ -3,8 +3,16 @@ import { firstValueFrom, race, Subject, timer } from 'rxjs';
 import { feeds } from '../protocol/contract.js';
 import { credentialEdge, isCredential } from '../protocol/secret.js';
 import { isBytes } from '../protocol/type-guards.js';
-import { aBoolean, aCount, checkRequired, integerIn, invalidOption, oneOf } from '../protocol/validate.js';
-import { type Rule, validated } from '../protocol/validate.js';
+import {
+  aBoolean,
+  aCount,
+  checkRequired,
+  integerIn,
+  invalidOption,
+  oneOf,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
 import { streamPath } from './answers.js';
 import { closing, messageOf } from './connection.js';
 import { DelayLine } from './delay-line.js';

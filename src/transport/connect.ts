@@ -1,6 +1,11 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext, type DetailedPeerCertificate } from 'node:tls';
-import { type SecureContext, TLSSocket } from 'node:tls';
+import {
+  connect as connectTls,
+  createSecureContext,
+  type DetailedPeerCertificate,
+  type SecureContext,
+  TLSSocket,
+} from 'node:tls';
 import type { TlsOptions } from '../feed/options.js';
 import { isError, tryCall } from '../protocol/type-guards.js';
 import { type Addresses, createAddresses, limitLast, type Race } from './addresses.js';

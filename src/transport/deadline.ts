@@ -8,8 +8,12 @@ import {
   Observable,
   raceWith,
   repeat,
+  switchMap,
+  take,
+  tap,
+  throwError,
+  timer,
 } from 'rxjs';
-import { switchMap, take, tap, throwError, timer } from 'rxjs';
 import { clampMs } from '../protocol/validate.js';
 
 /**

@@ -1,8 +1,29 @@
-import { catchError, concatMap, defer, EMPTY, from, ignoreElements, last, map, noop, Observable, of } from 'rxjs';
-import { type OperatorFunction, startWith, switchMap, takeUntil, throwError, timer } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  last,
+  map,
+  noop,
+  Observable,
+  of,
+  type OperatorFunction,
+  startWith,
+  switchMap,
+  takeUntil,
+  throwError,
+  timer,
+} from 'rxjs';
 import type { Dispatcher } from 'undici';
-import { resolveTicketOptions, type TicketDispatcher } from '../feed/options.js';
-import type { TicketSettings, TradeFeedOptions } from '../feed/options.js';
+import {
+  resolveTicketOptions,
+  type TicketDispatcher,
+  type TicketSettings,
+  type TradeFeedOptions,
+} from '../feed/options.js';
 import { checkFeed, parseTimestamp } from '../protocol/contract.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';

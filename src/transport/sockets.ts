@@ -1,6 +1,19 @@
 import type { Socket } from 'node:net';
-import { concat, defer, EMPTY, fromEvent, type MonoTypeOperatorFunction, noop, Observable, repeat } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, timer } from 'rxjs';
+import {
+  concat,
+  defer,
+  EMPTY,
+  fromEvent,
+  type MonoTypeOperatorFunction,
+  noop,
+  Observable,
+  repeat,
+  Subject,
+  Subscription,
+  take,
+  takeUntil,
+  timer,
+} from 'rxjs';
 import type { Client } from 'undici';
 import type { Settings } from '../feed/options.js';
 import { thrownByOption, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';

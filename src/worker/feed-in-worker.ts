@@ -13,8 +13,15 @@ import { areSame, tlsFlags } from '../transport/tls-defaults.js';
 import type { OnClosing } from '../transport/handshake.js';
 import { emitFrames } from './block.js';
 import { fromCloneable, keepThrown, type Thrown } from './errors.js';
-import { countHandled, createProgress, type FromWorker, type Item } from './messages.js';
-import type { KeyResult, ToWorker, WorkerStart } from './messages.js';
+import {
+  countHandled,
+  createProgress,
+  type FromWorker,
+  type Item,
+  type KeyResult,
+  type ToWorker,
+  type WorkerStart,
+} from './messages.js';
 import { cloneableSettings, networkDefaults } from './settings.js';
 import type { startWorker } from './start-worker.js';
 

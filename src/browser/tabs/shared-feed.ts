@@ -1,6 +1,33 @@
-import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
-import { filter, finalize, first, fromEvent, ignoreElements, map, merge, NEVER, Observable } from 'rxjs';
-import { of, race, repeat, share, startWith, switchMap, take, takeWhile, tap, timeout, timer } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  delayWhen,
+  distinctUntilChanged,
+  EMPTY,
+  endWith,
+  filter,
+  finalize,
+  first,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  of,
+  race,
+  repeat,
+  share,
+  startWith,
+  switchMap,
+  take,
+  takeWhile,
+  tap,
+  timeout,
+  timer,
+} from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { tryCall } from '../../protocol/type-guards.js';

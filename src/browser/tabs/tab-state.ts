@@ -1,9 +1,20 @@
 import { BehaviorSubject, EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
-import { afterEvent, afterFrame, type FeedState, type Missed, noFeed, relayGap } from '../../protocol/feed-state.js';
-import { type Snapshot, snapshotAfterGap, snapshotAt, snapshotNotBefore } from '../../protocol/feed-state.js';
-import { snapshotOfNew, stateOf } from '../../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterFrame,
+  type FeedState,
+  type Missed,
+  noFeed,
+  relayGap,
+  type Snapshot,
+  snapshotAfterGap,
+  snapshotAt,
+  snapshotNotBefore,
+  snapshotOfNew,
+  stateOf,
+} from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';

@@ -1,8 +1,23 @@
-import type { ChangeCause, ClusterKey } from './cluster-key.js';
-import { areOfDifferentSources, isSameSource, newEpoch, remaining, sourceOf } from './cluster-key.js';
+import {
+  areOfDifferentSources,
+  type ChangeCause,
+  type ClusterKey,
+  isSameSource,
+  newEpoch,
+  remaining,
+  sourceOf,
+} from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
-import type { Call, Election, Entry, Following, Report, Revision } from './election.js';
-import { followerOf, Owning } from './election.js';
+import {
+  type Call,
+  type Election,
+  type Entry,
+  followerOf,
+  type Following,
+  Owning,
+  type Report,
+  type Revision,
+} from './election.js';
 import { timing } from './timing.js';
 
 const follower: Rules<Following> = {

@@ -1,7 +1,15 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
-import type { Call, Entry, Owning, Report } from './election.js';
-import { isServing, Following, phaseOf, reportOf } from './election.js';
+import {
+  type Call,
+  type Entry,
+  Following,
+  isServing,
+  type Owning,
+  phaseOf,
+  type Report,
+  reportOf,
+} from './election.js';
 import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {

@@ -1,6 +1,14 @@
 import { asyncScheduler } from 'rxjs';
-import { aFunction, aScheduler, checkRequired, durationMs, oneOf } from '../../protocol/validate.js';
-import { positiveCount, type Rule, validated } from '../../protocol/validate.js';
+import {
+  aFunction,
+  aScheduler,
+  checkRequired,
+  durationMs,
+  oneOf,
+  positiveCount,
+  type Rule,
+  validated,
+} from '../../protocol/validate.js';
 import { withOwnBytes } from '../items/item.js';
 import type { Accumulator, IncompleteReason, KeyOptions, WindowFacts } from './window.js';
 

@@ -10,8 +10,15 @@ import {
   type Stage,
   type Verdict,
 } from './meanings.js';
-import { applyClassify, type ClassifyOption, createFailure, type FailureFacts } from './trade-feed-error.js';
-import { joinDetails, matches, type TradeFeedError } from './trade-feed-error.js';
+import {
+  applyClassify,
+  type ClassifyOption,
+  createFailure,
+  type FailureFacts,
+  joinDetails,
+  matches,
+  type TradeFeedError,
+} from './trade-feed-error.js';
 
 /**
  * Looks up a failure's verdict in the table of the contract's section 7: `stop`, `renew`, `wait` or `backoff`.
