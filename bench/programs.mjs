@@ -35,8 +35,4 @@ export const programs = {
     '1,000 pages that come back to a relay together: fails if they hold its event loop for 50 ms (2 minutes)',
     'rejoin/index.mjs',
   ),
-  all: program(
-    'all of the above except check, page and rejoin; then updates docs/performance.md and docs/performance',
-    'all.mjs',
-  ),
 };

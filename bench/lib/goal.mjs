@@ -12,18 +12,10 @@ import { summary } from './stats.mjs';
  */
 export const goal = ({ id, what, ratio, atLeast, atMost, note }) => {
   if ((atLeast === undefined) === (atMost === undefined)) throw new TypeError(`${id}: set either atLeast or atMost.`);
-  const measured = typeof ratio === 'number' ? summary([ratio]) : ratio;
-  const met = atLeast === undefined ? measured.median <= atMost : measured.median >= atLeast;
-  const wanted = atLeast ?? atMost;
-  // As a share of the goal. A goal of 0 has no share, so take the measured value.
-  const missedBy = met ? 0 : wanted === 0 ? measured.median : Math.abs(measured.median / wanted - 1);
+  const { median: measured, ...spread } = typeof ratio === 'number' ? summary([ratio]) : ratio;
   return {
-    id,
-    what,
-    ...(atLeast === undefined ? { atMost } : { atLeast }),
-    ...measured,
-    met,
-    missedBy,
+    ...{ id, what, wanted: atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}` },
+    ...{ measured, ...spread, met: atLeast === undefined ? measured <= atMost : measured >= atLeast },
     ...(note && { note }),
   };
 };

@@ -1,4 +1,5 @@
-// Tables in Markdown, for the terminal and for the guide.
+// Results as Markdown tables, for the terminal.
+import { machineLine } from './machine.mjs';
 
 /** Returns a number with three significant digits and without an exponent. */
 export const figure = (value) => {
@@ -20,12 +21,27 @@ export const table = (columns, rows) => {
   return [line(columns), `| ${rule.join(' | ')} |`, ...cells.map(line)].join('\n');
 };
 
-const wanted = ({ atLeast, atMost }) => (atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`);
-const verdict = ({ met, missedBy }) => (met ? 'met' : `**missed by ${Math.max(1, Math.round(missedBy * 100))} %**`);
-
-/** Returns the table of the goals and their measured values. */
-export const goalTable = (goals) =>
-  table(
-    ['goal', 'wanted', 'measured', 'min', 'max', 'rounds', ''],
-    goals.map((row) => [row.what, wanted(row), row.median, row.min, row.max, row.rounds, verdict(row)]),
+const goalTable = (goals) => {
+  const isPaired = goals.some(({ rounds }) => rounds > 1);
+  return table(
+    ['goal', 'wanted', 'measured', ...(isPaired ? ['min', 'max'] : []), ''],
+    goals.map(({ what, wanted, measured, min, max, met }) => [
+      ...[what, wanted, measured, ...(isPaired ? [min, max] : [])],
+      met ? 'met' : '**missed**',
+    ]),
   );
+};
+
+/** Returns a result as text: the machine, its tables, goals and facts. See write-result.mjs for its shape. */
+export const resultText = ({ name, command, rounds, machine, goals, tables, facts, path }) => {
+  const notes = goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `${what}: ${note}`);
+  const all = [
+    `# ${name}: ${command}`,
+    `${machineLine(machine)}${rounds === undefined ? '' : `, ${rounds} rounds`}`,
+    ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
+    ...(goals.length > 0 ? [goalTable(goals), ...notes] : []),
+    ...Object.entries(facts).map(([fact, value]) => `${fact}: ${value}`),
+    `written to ${path}`,
+  ];
+  return `\n${all.join('\n\n')}\n`;
+};

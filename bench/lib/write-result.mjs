@@ -1,32 +1,40 @@
-// Writes a result to files: JSON with the figures, and one SVG for each chart.
+// Results as JSON, for the benchmarks and for the long checks of reliability/: one shape, written here only.
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { machine } from './machine.mjs';
 import { folderOf, root } from './root.mjs';
 
-// The title, the alternative text and the place of a chart, without its points.
-const textOf = ({ id, title, alt, opens }) => ({ id, title, ...(alt && { alt }), ...(opens && { opens }) });
+const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
 
-/**
- * Writes `<results>/<name>.json`, and `<charts>/<id>.svg` for each chart. The JSON has the title of a chart, not its points.
- *
- * @param name - a file name
- * @param result - the figures; `charts` are drawn
- * @param folders - `{ results, charts }`, paths below the root that end in `/`
- * @returns a promise of the path of the JSON file
- */
-export const writeResult = async (name, result, { results, charts }) => {
-  const figures = { ...result, charts: result.charts.map(textOf) };
-  writeFileSync(new URL(`${name}.json`, folderOf(results)), `${JSON.stringify(figures, undefined, 2)}\n`);
-  // Observable Plot adds about 30 MB to the process, so it is loaded after the measurement.
-  const { svg } = await import('./svg.mjs');
-  for (const chart of result.charts) writeFileSync(new URL(`${chart.id}.svg`, folderOf(charts)), svg(chart));
-  return `${results}${name}.json`;
-};
-
-/** Returns a written result, or `undefined` if there is none. */
-export const readWritten = (name, { results }) => {
+/** Returns the commit that is measured. A note says so if files were changed since, or if there is no repository. */
+const commit = () => {
   try {
-    return JSON.parse(readFileSync(new URL(`${results}${name}.json`, root), 'utf8'));
+    const isChanged = git('status', '--porcelain', '--', 'src', 'bench', 'reliability', 'package-lock.json') !== '';
+    return { hash: git('rev-parse', 'HEAD'), ...(isChanged && { note: 'with changes that were not committed' }) };
   } catch {
-    return undefined;
+    return { note: 'not measured in a repository' };
   }
 };
+
+/**
+ * Writes `<folder><name>.json`: the figures, with the time, the commit and the machine.
+ *
+ * @param folder - a path below the root that ends in `/`
+ * @param result - `name`, of the file as well; the `command` that repeats it; `rounds`, if there are any; `goals`: rows
+ * `{ what, wanted, measured, met }`, and the `id`, `min`, `max`, `rounds` and `note` of those of benchmarks; `tables`:
+ * `{ title, columns, rows }`; `facts`: texts and numbers by name
+ * @returns what was written, and its `path` from the root
+ */
+export const writeResult = (folder, { name, command, rounds, goals = [], tables = [], facts = {} }) => {
+  const result = {
+    ...{ name, command, measuredAt: new Date().toISOString(), commit: commit(), machine: machine() },
+    ...(rounds !== undefined && { rounds }),
+    ...{ goals, tables, facts },
+  };
+  const path = `${folder}${name}.json`;
+  writeFileSync(new URL(`${name}.json`, folderOf(folder)), `${JSON.stringify(result, undefined, 2)}\n`);
+  return { ...result, path };
+};
+
+/** Reads a result, such as `bench/results/app.json`. */
+export const readResult = (path) => JSON.parse(readFileSync(new URL(path, root), 'utf8'));
