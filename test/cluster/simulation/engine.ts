@@ -1,7 +1,25 @@
 import type { CallResult, Input, Offer, Ownership, Report } from '../../../src/cluster/election/election.js';
-import { type Chance, type Conditions, delayUpTo } from './chance.js';
-import type { Schedule } from './schedule.js';
+import type { Chance } from '../../simulation/chance.js';
+import { createLines, type Time } from '../../simulation/world.js';
 import type { Store } from './store.js';
+
+/** The conditions between one replica, the engine and the service. Faults change them for some time. */
+export interface Conditions {
+  /** `refused`: the replica knows that the engine is away. `black-hole`: it doesn't, and nothing arrives. */
+  link: 'good' | 'refused' | 'black-hole';
+  /** Probability that a message or an answer of the engine is lost. */
+  loss: number;
+  /** Longest delay of a call to the store, in ms. */
+  storeMs: number;
+  /** Longest time that a handshake needs to reach the service, in ms. */
+  handshakeMs: number;
+  /** Longest time of a ticket request, in ms. */
+  ticketMs: number;
+}
+
+/** Returns a delay: mostly a short one, even in bad conditions. */
+export const delayUpTo = (chance: Chance, mostMs: number): number =>
+  chance.isTrue(0.5) ? chance.between(0.2, Math.min(3, mostMs)) : chance.between(0.2, mostMs);
 
 /** What the engine needs of a replica. */
 interface Peer {
@@ -23,10 +41,9 @@ interface Member<R> {
 export type SimulatedEngine<R extends Peer> = ReturnType<typeof createEngine<R>>;
 
 /** Creates the engine: the store, messages and requests, with their delays and losses. */
-export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance, store: Store) => {
+export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: Store) => {
   const members = new Map<R, Member<R>>();
-  /** When the last message of a pair of replicas arrives: messages stay in order. */
-  const arrivals = new Map<string, number>();
+  const send = createLines(time);
   let isUp = true;
 
   const memberOf = (replica: R): Member<R> | undefined => members.get(replica);
@@ -34,10 +51,7 @@ export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance,
     isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
   const deliver = (from: R, to: R, action: () => void): void => {
-    const pair = `${from.id}>${to.id}`;
-    const at = Math.max(schedule.now() + chance.between(0.2, 3), (arrivals.get(pair) ?? 0) + 0.001);
-    arrivals.set(pair, at);
-    schedule.after(at - schedule.now(), () => {
+    send(`${from.id}>${to.id}`, chance.between(0.2, 3), () => {
       if (memberOf(to)?.isConnected && reaches(to)) to.run(action);
     });
   };
@@ -53,7 +67,7 @@ export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance,
     }
     if (member.isConnected) return;
     // An engine's client waits before it reconnects.
-    schedule.after(delayUpTo(chance, 2_000), () => {
+    time.after(delayUpTo(chance, 2_000), () => {
       if (!canConnect() || member.isConnected) return;
       member.isConnected = true;
       replica.run(() => replica.input({ type: 'engine', isConnected: true }));
@@ -80,21 +94,22 @@ export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance,
     access: (replica: R, id: number, access: (store: Store) => CallResult): void => {
       const { conditions } = replica;
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
-      if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
+      if (!memberOf(replica)?.isConnected) return void time.after(1, () => end({ type: 'unknown' }));
       if (!reaches(replica)) return;
       // A request under way arrives even if the replica has stopped waiting.
-      schedule.after(delayUpTo(chance, conditions.storeMs), () => {
+      time.after(delayUpTo(chance, conditions.storeMs), () => {
         if (!isUp) return;
         const result = access(store);
-        if (reaches(replica)) schedule.after(chance.between(0.2, 3), () => end(result));
+        if (reaches(replica)) time.after(chance.between(0.2, 3), () => end(result));
       });
     },
     ask: (replica: R, id: number, question: Ownership): void => {
       if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
-      const answered = (result: Input): void =>
-        schedule.after(chance.between(0.2, 3), () => {
+      const answered = (result: Input): void => {
+        time.after(chance.between(0.2, 3), () => {
           if (reaches(replica)) replica.run(() => replica.input(result));
         });
+      };
       const owners = [...members.values()].filter((each) => each.isConnected && each.replica.isServing);
       const owner = owners[0];
       if (owner === undefined) return answered({ type: 'ask', id, result: 'no-responders' });

@@ -1,7 +1,8 @@
 import { repairedKey } from '../../../src/cluster/election/cluster-key.js';
 import { ownerOf } from '../../../src/cluster/election/election.js';
-import type { Chance, Conditions } from './chance.js';
-import type { SimulatedEngine } from './engine.js';
+import type { Chance } from '../../simulation/chance.js';
+import type { Timeline } from '../../simulation/timeline.js';
+import type { Conditions, SimulatedEngine } from './engine.js';
 import type { SimulatedService } from './service.js';
 import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
@@ -22,9 +23,7 @@ export interface FaultTargets {
   /** Marks all replicas as disturbed from now on. */
   readonly disturbAll: (forMs: number) => void;
   readonly replace: (replica: SimulatedReplica, how: 'kill' | 'hand-over') => void;
-  readonly record: (text: string) => void;
-  /** Reports a violation. */
-  readonly report: (violation: string) => void;
+  readonly timeline: Timeline;
 }
 
 /** A fault: it begins, and ends after `durationMs`. */
@@ -37,7 +36,7 @@ const onReplica =
   (targets, durationMs) => {
     const replica = targets.target();
     if (replica === undefined) return;
-    targets.record(`fault: ${name} of ${replica.id} for ${durationMs.toFixed(0)} ms`);
+    targets.timeline.note(`fault: ${name} of ${replica.id} for ${durationMs.toFixed(0)} ms`);
     replica.disturb(durationMs);
     begin(replica, targets);
     if (end) targets.later(durationMs, () => end(replica, targets));
@@ -66,7 +65,7 @@ const attempts =
   };
 
 /** The owner loses the engine. Another node of the engine takes over, with the owner's data, older data, or none. */
-const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace, store }) => {
+const failOver: Fault = ({ alive, chance, engine, later, owner, timeline, replace, store }) => {
   const replica = owner();
   if (replica === undefined) return;
   const durationMs = chance.isTrue(0.5) ? chance.between(800, 1_500) : chance.between(1_500, 4_000);
@@ -75,7 +74,7 @@ const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace,
   // Some of the next owners claim, and fail before they have a connection.
   const slow = chance.isTrue(0.4) ? alive().filter((each) => each !== replica) : [];
   for (const { conditions } of slow) conditions.ticketMs = 3_000;
-  record(`fault: the engine fails over in ${durationMs.toFixed(0)} ms, without ${lost} writes of ${replica.id}`);
+  timeline.note(`fault: the engine fails over in ${durationMs.toFixed(0)} ms, without ${lost} writes of ${replica.id}`);
   replica.disturb(durationMs);
   replica.conditions.link = chance.oneOf(['refused', 'black-hole']);
   engine.updateLink(replica);
@@ -91,12 +90,12 @@ const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace,
 };
 
 /** The owner's network fails: its connection drops, its next handshake is slow, and the engine is unreachable. */
-const networkFails: Fault = ({ chance, engine, later, owner, record, replace, service }) => {
+const networkFails: Fault = ({ chance, engine, later, owner, timeline, replace, service }) => {
   const replica = owner();
   if (replica === undefined) return;
   const { conditions } = replica;
   const durationMs = chance.between(3_000, 6_000);
-  record(`fault: the network of ${replica.id} fails for ${durationMs.toFixed(0)} ms`);
+  timeline.note(`fault: the network of ${replica.id} fails for ${durationMs.toFixed(0)} ms`);
   replica.disturb(durationMs);
   conditions.handshakeMs = 8_000;
   service.drop();
@@ -116,10 +115,10 @@ const networkFails: Fault = ({ chance, engine, later, owner, record, replace, se
 const maxRepairMs = 2_000;
 
 /** Repairs an unreadable key, like an operator. */
-export const repair = (store: Store, record: (text: string) => void): void => {
+export const repair = (store: Store, timeline: Timeline): void => {
   const read = store.read();
   if (read.type !== 'unreadable') return;
-  record('the key is repaired');
+  timeline.note('the key is repaired');
   store.write({ ...repairedKey('?'), epoch: 1 }, read.revision);
 };
 
@@ -145,8 +144,8 @@ export const faults: Readonly<Record<string, Fault>> = {
   kill: onReplica('kill', (replica, { replace }) => replace(replica, 'kill')),
   'hand-over': onReplica('hand-over', (replica, { replace }) => replace(replica, 'hand-over')),
   'clock jump': onReplica('clock jump', (replica, { chance }) => replica.jumpClock(chance.between(-60_000, 60_000))),
-  'engine away': ({ engine, later, record, disturbAll }, durationMs) => {
-    record(`fault: engine away for ${durationMs.toFixed(0)} ms`);
+  'engine away': ({ engine, later, timeline, disturbAll }, durationMs) => {
+    timeline.note(`fault: engine away for ${durationMs.toFixed(0)} ms`);
     disturbAll(durationMs);
     engine.setUp(false);
     later(durationMs, () => engine.setUp(true));
@@ -163,38 +162,38 @@ export const faults: Readonly<Record<string, Fault>> = {
       replica.conditions.loss = 0;
     },
   ),
-  'store wiped': ({ store, record }) => {
-    record('fault: store wiped');
+  'store wiped': ({ store, timeline }) => {
+    timeline.note('fault: store wiped');
     store.wipe();
   },
   // An operator repairs it if no owner does.
-  'key damaged': ({ store, record, report, owner, later }, durationMs) => {
-    record('fault: key damaged');
+  'key damaged': ({ store, timeline, owner, later }, durationMs) => {
+    timeline.note('fault: key damaged');
     const isStillDamaged = store.damage();
     later(durationMs, () => {
       const replica = owner();
       const healthyMs = Math.min(durationMs, replica?.undisturbedMs ?? 0);
-      if (isStillDamaged() && healthyMs > maxRepairMs) report(`${replica!.id} does not write its key again`);
-      repair(store, record);
+      if (isStillDamaged() && healthyMs > maxRepairMs) timeline.wrong(`${replica!.id} does not write its key again`);
+      repair(store, timeline);
     });
   },
-  'access revoked': ({ service, later, record }, durationMs) => {
-    record(`fault: access revoked for ${durationMs.toFixed(0)} ms`);
+  'access revoked': ({ service, later, timeline }, durationMs) => {
+    timeline.note(`fault: access revoked for ${durationMs.toFixed(0)} ms`);
     service.setEntitled(false);
     service.drop();
     later(durationMs, () => service.setEntitled(true));
   },
-  'store rolled back': ({ store, chance, record }) => {
+  'store rolled back': ({ store, chance, timeline }) => {
     const writes = Math.ceil(chance.between(0, 10));
-    record(`fault: store loses ${writes} writes`);
+    timeline.note(`fault: store loses ${writes} writes`);
     store.rollBack(writes);
   },
-  'connection dropped': ({ service, record }) => {
-    record('fault: connection dropped');
+  'connection dropped': ({ service, timeline }) => {
+    timeline.note('fault: connection dropped');
     service.drop();
   },
-  'service away': ({ service, later, record }, durationMs) => {
-    record(`fault: service away for ${durationMs.toFixed(0)} ms`);
+  'service away': ({ service, later, timeline }, durationMs) => {
+    timeline.note(`fault: service away for ${durationMs.toFixed(0)} ms`);
     service.setUp(false);
     service.drop();
     later(durationMs, () => service.setUp(true));

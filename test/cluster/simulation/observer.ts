@@ -1,3 +1,5 @@
+import type { Timeline } from '../../simulation/timeline.js';
+import type { Time } from '../../simulation/world.js';
 import type { FeedEvent, Gap, OwnerChanged } from '../../../src/protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../../../src/protocol/feed-state.js';
 import type { Frame } from '../../../src/protocol/frame.js';
@@ -23,6 +25,9 @@ interface Seen extends Place {
   /** Whether a gap should have had a number, unless it's of an outage of the service. */
   needsNumber: boolean;
 }
+
+/** Faults that make the store lose writes. */
+export const losses = ['store wiped', 'store rolled back', 'engine fails over', 'key damaged'];
 
 /** The payload of a frame is its number. */
 export const payloadOf = (number: number): Buffer => {
@@ -81,19 +86,14 @@ const maxAheadMs = 1_000;
 /**
  * Knows what was really sent, and compares it with what each replica emits.
  *
- * @param hasLostHistory - whether the store has lost data
- * @param areClocksSteady - whether no clock jumps or stands still
- * @param isNeverPaused - whether no replica handles its first messages late, which hides how far it is ahead
  * @param fixedDelayMs - `deliveryDelayMs` of all replicas; 0 for `auto`
  */
-export const createObserver = (
-  now: () => number,
-  hasLostHistory: () => boolean,
-  areClocksSteady: () => boolean,
-  isNeverPaused: () => boolean,
-  fixedDelayMs: number,
-) => {
-  const violations: string[] = [];
+export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: number) => {
+  const { now } = time;
+  const report = (violation: string): void => timeline.wrong(violation);
+  const areClocksSteady = (): boolean => timeline.times('clock jump', 'suspend') === 0;
+  /** Whether no replica handles its first messages late, which hides how far it is ahead. */
+  const isNeverPaused = (): boolean => timeline.times('pause') === 0;
   const places = new Map<number, Place>();
   const connections = new Map<string, number>();
   const counts = new Map<string, number>();
@@ -106,10 +106,6 @@ export const createObserver = (
   let framesChecked = 0;
   let lost = 0;
   let gaps = 0;
-
-  const report = (violation: string): void => {
-    violations.push(`${now().toFixed(0)} ms: ${violation}`);
-  };
 
   const checkFrame = (replica: string, number: number): void => {
     framesChecked += 1;
@@ -124,7 +120,7 @@ export const createObserver = (
     checkLost(replica, last.number, number);
     const { gen, index } = place;
     // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
-    if (number <= last.number && gen !== last.gen && last.hasGap && hasLostHistory()) return;
+    if (number <= last.number && gen !== last.gen && last.hasGap && timeline.times(...losses) > 0) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
     if (number > last.number + 1 && !last.hasGap)
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);
@@ -256,8 +252,6 @@ export const createObserver = (
       const isOfDelay = event.from < (lines.get(replica)?.delayedTo ?? -Infinity);
       last.needsNumber ||= event.missed === undefined && !isOfDelay;
     },
-    violations: violations as readonly string[],
-    report,
     counts: () => ({ frames: framesChecked, lost, gaps }),
     lastFrameAt: (replica: string): number => seen.get(replica)?.at ?? -Infinity,
   };

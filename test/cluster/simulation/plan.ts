@@ -1,4 +1,5 @@
-import type { Chance } from './chance.js';
+import type { Chance } from '../../simulation/chance.js';
+import { type PlannedFault, planFaults } from '../../simulation/faults.js';
 import { freeDelayMs } from '../../../src/protocol/feed-state.js';
 import { faults } from './faults.js';
 
@@ -25,31 +26,14 @@ export interface Plan {
   readonly faults: readonly PlannedFault[];
 }
 
-interface PlannedFault {
-  readonly name: string;
-  readonly beginMs: number;
-  readonly durationMs: number;
-}
-
-const maxFaults = 12;
-const maxDurationMs = 8_000;
-/** A fault followed by the next one within this time. */
-const closeMs = 1_500;
-
 /** Decides what happens in a run. */
 export const createPlan = (chance: Chance, options: RunOptions): Plan => {
   const foreign = options.foreign ?? chance.oneOf(['none', 'none', 'polite', 'stubborn'] as const);
   const faultsUntilMs = chance.oneOf([4_000, 6_000, 12_000]);
   const names = options.faultNames ?? kindsOf(chance);
-  const planned: PlannedFault[] = [];
-  const count = Math.ceil(chance.between(0, maxFaults));
-  for (let n = 0; n < count; n += 1) {
-    const earlier = planned.at(-1)?.beginMs;
-    const isClose = earlier !== undefined && earlier + closeMs < faultsUntilMs && chance.isTrue(0.5);
-    const beginMs = isClose ? chance.between(earlier, earlier + closeMs) : chance.between(500, faultsUntilMs);
-    const durationMs = chance.between(20, Math.max(20, Math.min(maxDurationMs, faultsUntilMs - beginMs)));
-    planned.push({ name: chance.oneOf(names), beginMs, durationMs });
-  }
+  const count = Math.ceil(chance.between(0, 12));
+  const times = { fromMs: 500, untilMs: faultsUntilMs, mostMs: 8_000, closeMs: 1_500 };
+  const planned = planFaults(chance, { names, count, ...times });
   const delayMs = chance.oneOf([0, freeDelayMs]);
   // With 0 on the Free plan, the application would have told us a wrong thing.
   const deliveryDelayMs = chance.oneOf(['auto', 'auto', freeDelayMs, delayMs] as const);

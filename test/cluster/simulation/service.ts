@@ -1,5 +1,5 @@
-import type { Chance } from './chance.js';
-import type { Schedule } from './schedule.js';
+import type { Chance } from '../../simulation/chance.js';
+import { createLines, type Time } from '../../simulation/world.js';
 
 /** A client of the service: an attempt of a replica, or another program with the same account. */
 export interface Client {
@@ -54,7 +54,7 @@ export type SimulatedService = ReturnType<typeof createService>;
  * @param delayMs - how long it holds each frame back: 500 on the Free plan
  * @param record - receives what happens, for the timeline
  */
-export const createService = (schedule: Schedule, chance: Chance, delayMs: number, record: (text: string) => void) => {
+export const createService = (time: Time, chance: Chance, delayMs: number, record: (text: string) => void) => {
   const evictions: Eviction[] = [];
   let live: Client | undefined;
   let hasEvicted = false;
@@ -64,18 +64,14 @@ export const createService = (schedule: Schedule, chance: Chance, delayMs: numbe
   let expected = 0;
 
   // Frames, and the close after them, arrive in order.
-  const arrivals = new Map<Client, number>();
-  const send = (client: Client, action: () => void): void => {
-    const at = Math.max(schedule.now() + chance.between(0.5, 5), (arrivals.get(client) ?? 0) + 0.001);
-    arrivals.set(client, at);
-    schedule.after(at - schedule.now(), action);
-  };
+  const lines = createLines(time);
+  const send = (client: Client, action: () => void): void => void lines(client, chance.between(0.5, 5), action);
 
   const isHealthy = (owner: Client, by: Client): boolean => {
     const answeredAt = owner.answeredAt(by.name);
-    const isAnswered = by.disturbedAt() < answeredAt && schedule.now() - answeredAt > answerMs;
+    const isAnswered = by.disturbedAt() < answeredAt && time.now() - answeredAt > answerMs;
     const disturbedAt = Math.max(owner.disturbedAt(), by.disturbedAt());
-    return schedule.now() - disturbedAt > healthyMs || (isAnswered && owner.disturbedAt() < answeredAt);
+    return time.now() - disturbedAt > healthyMs || (isAnswered && owner.disturbedAt() < answeredAt);
   };
 
   const register = (client: Client, isSlow: boolean): void => {
@@ -84,7 +80,7 @@ export const createService = (schedule: Schedule, chance: Chance, delayMs: numbe
     live = client;
     if (evicted !== undefined) {
       evictions.push({
-        at: schedule.now(),
+        at: time.now(),
         client: evicted,
         by: client,
         isLate: !client.isThere(),
@@ -98,7 +94,7 @@ export const createService = (schedule: Schedule, chance: Chance, delayMs: numbe
     }
     hasEvicted = evicted !== undefined;
     send(client, client.opened);
-    schedule.after(5, () => {
+    time.after(5, () => {
       if (live === client && !client.isThere()) live = undefined;
     });
   };
@@ -107,16 +103,17 @@ export const createService = (schedule: Schedule, chance: Chance, delayMs: numbe
     /** Delivers a handshake after a delay, even if the client has left. */
     handshake: (client: Client, delayMs: number, ticketUntil: number): void => {
       expected += 1;
-      schedule.after(delayMs, () => {
+      time.after(delayMs, () => {
         expected -= 1;
-        if (isUp && schedule.now() < ticketUntil) register(client, delayMs > slowMs);
+        if (isUp && time.now() < ticketUntil) register(client, delayMs > slowMs);
         else send(client, client.refused);
       });
     },
-    leave: (client: Client): void =>
-      schedule.after(chance.between(0.5, 5), () => {
+    leave: (client: Client): void => {
+      time.after(chance.between(0.5, 5), () => {
         if (live === client) live = undefined;
-      }),
+      });
+    },
     /** Ends the connection like a network failure. */
     drop: (): void => {
       const dropped = live;
@@ -140,7 +137,7 @@ export const createService = (schedule: Schedule, chance: Chance, delayMs: numbe
         if (client !== undefined && client === live) send(client, () => client.frame(number));
       };
       if (delayMs === 0) deliver();
-      else if (client !== undefined) schedule.after(delayMs, deliver);
+      else if (client !== undefined) time.after(delayMs, deliver);
       return number;
     },
     live: (): Client | undefined => live,

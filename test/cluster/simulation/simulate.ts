@@ -1,12 +1,13 @@
 import { ownerOf, roleOf } from '../../../src/cluster/election/election.js';
 import { timing } from '../../../src/cluster/election/timing.js';
 import { runOf } from '../../../src/protocol/position.js';
-import { createChance } from './chance.js';
+import { createChance } from '../../simulation/chance.js';
+import { type Run as AnyRun, Timeline } from '../../simulation/timeline.js';
+import { inWorld, Time } from '../../simulation/world.js';
 import { createEngine } from './engine.js';
 import { faults, repair } from './faults.js';
-import { createObserver } from './observer.js';
+import { createObserver, losses } from './observer.js';
 import { createPlan, type Foreign, type RunOptions } from './plan.js';
-import { createSchedule } from './schedule.js';
 import { type Client, createService, type Eviction } from './service.js';
 import { SimulatedReplica, type World } from './simulated-replica.js';
 import { createStore } from './store.js';
@@ -14,11 +15,7 @@ import { createStore } from './store.js';
 export type { RunOptions } from './plan.js';
 
 /** The result of a run. */
-export interface Run {
-  readonly seed: number;
-  /** The observer's findings. */
-  readonly violations: readonly string[];
-  readonly faults: Readonly<Record<string, number>>;
+export interface Run extends AnyRun {
   readonly isStopped: boolean;
   readonly foreign: Foreign;
   readonly frames: number;
@@ -33,11 +30,7 @@ export interface Run {
   readonly isUnnoticedLoss: boolean;
   /** The virtual time of the run, in ms. */
   readonly durationMs: number;
-  readonly timeline: readonly string[];
 }
-
-/** Faults that make the store lose writes. */
-const losses = ['store wiped', 'store rolled back', 'engine fails over', 'key damaged'];
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
@@ -70,39 +63,23 @@ const settledMs = 100;
 const lookEveryMs = 250;
 
 /** Runs three replicas with random faults in virtual time. The same seed creates the same run. */
-export const simulate = (seed: number, options: RunOptions = {}): Run => withoutStacks(() => run(seed, options));
-
-/** Gaps contain errors, and formatting their stacks would take a third of a run's time. */
-const withoutStacks = <T>(action: () => T): T => {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return action();
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
+export const simulate = (seed: number, options: RunOptions = {}): Run => {
+  const time = new Time();
+  return inWorld(time, () => run(time, seed, options));
 };
 
-const run = (seed: number, options: RunOptions): Run => {
-  const schedule = createSchedule();
+const run = (time: Time, seed: number, options: RunOptions): Run => {
   const chance = createChance(seed);
-  const timeline: string[] = [];
-  const record = (text: string): void => void timeline.push(`${schedule.now().toFixed(1).padStart(9)}  ${text}`);
+  const timeline = new Timeline(time);
+  const record = (text: string): void => timeline.note(text);
   const plan = createPlan(chance, options);
   /** How long no frame may arrive: on the Free plan, the first one comes later. */
   const maxSilenceMs = Math.max(1_000, 2 * plan.frameEveryMs + plan.delayMs);
   const store = createStore();
-  const observer = createObserver(
-    schedule.now,
-    () => historyLosses() > 0,
-    () => (counts['clock jump'] ?? 0) + (counts['suspend'] ?? 0) === 0,
-    () => (counts['pause'] ?? 0) === 0,
-    plan.deliveryDelayMs === 'auto' ? 0 : plan.deliveryDelayMs,
-  );
-  const service = createService(schedule, chance, plan.delayMs, record);
-  const engine = createEngine<SimulatedReplica>(schedule, chance, store);
+  const observer = createObserver(time, timeline, plan.deliveryDelayMs === 'auto' ? 0 : plan.deliveryDelayMs);
+  const service = createService(time, chance, plan.delayMs, record);
+  const engine = createEngine<SimulatedReplica>(time, chance, store);
   const replicas: SimulatedReplica[] = [];
-  const counts: Record<string, number> = {};
   const badKeys = new Set<string>();
   let hasForeignOpened = false;
   let isStopped = false;
@@ -115,9 +92,9 @@ const run = (seed: number, options: RunOptions): Run => {
   let lastTarget: SimulatedReplica | undefined;
 
   const world: World = {
-    ...{ schedule, chance, engine, service, observer, record, deliveryDelayMs: plan.deliveryDelayMs },
+    ...{ time, chance, engine, service, observer, record, deliveryDelayMs: plan.deliveryDelayMs },
     onStopWritten: (isExact) => {
-      const evictions = service.evictions.filter(({ at }) => schedule.now() - at < timing.creditMs);
+      const evictions = service.evictions.filter(({ at }) => time.now() - at < timing.creditMs);
       const late = evictions.filter(({ isLate }) => isLate).length;
       // An eviction whose credit is lost uses the credit of the next one.
       const hasLostReason = evictions.some(
@@ -134,13 +111,13 @@ const run = (seed: number, options: RunOptions): Run => {
     onFailed: (replica, isReplaced) => {
       if (!isReplaced) {
         // A replica stopped by a foreign client still runs, but isn't a candidate.
-        if (Object.keys(counts).every((name) => !hiding.includes(name)) && alive().some(({ id }) => !badKeys.has(id)))
-          observer.report(`${replica.id} gives up although there are other candidates`);
+        if (timeline.times(...hiding) === 0 && alive().some(({ id }) => !badKeys.has(id)))
+          timeline.wrong(`${replica.id} gives up although there are other candidates`);
         return;
       }
       isStopped = true;
       if (!hasForeignOpened && !isUnnoticedLoss)
-        observer.report(`${replica.id} stops, although no other client has opened a connection`);
+        timeline.wrong(`${replica.id} stops, although no other client has opened a connection`);
     },
   };
   const start = (): void => {
@@ -153,10 +130,10 @@ const run = (seed: number, options: RunOptions): Run => {
     replicas.push(replica);
   };
 
-  for (let n = 0; n < 3; n += 1) schedule.after(chance.between(0, 300), start);
+  for (let n = 0; n < 3; n += 1) time.after(chance.between(0, 300), start);
   const pushFrames = (): void => {
-    observer.seen(service.push(), schedule.now() + plan.delayMs);
-    schedule.after(plan.frameEveryMs, pushFrames);
+    observer.seen(service.push(), time.now() + plan.delayMs);
+    time.after(plan.frameEveryMs, pushFrames);
   };
   pushFrames();
 
@@ -171,10 +148,10 @@ const run = (seed: number, options: RunOptions): Run => {
     return lastTarget;
   };
   const targets = {
-    ...{ chance, engine, service, store, record, target, alive, owner: ownerNow, report: observer.report },
+    ...{ chance, engine, service, store, timeline, target, alive, owner: ownerNow },
     later: (delayMs: number, action: () => void) => {
       partsLeft += 1;
-      schedule.after(delayMs, () => {
+      time.after(delayMs, () => {
         partsLeft -= 1;
         action();
       });
@@ -184,16 +161,16 @@ const run = (seed: number, options: RunOptions): Run => {
       if (how === 'kill') replica.kill();
       else replica.run(() => replica.input({ type: 'hand-over' }));
       starting += 1;
-      schedule.after(chance.between(0, 5_000), () => {
+      time.after(chance.between(0, 5_000), () => {
         starting -= 1;
         start();
       });
     },
   };
-  const historyLosses = (): number => losses.reduce((sum, name) => sum + (counts[name] ?? 0), 0);
+  const historyLosses = (): number => timeline.times(...losses);
   for (const { name, beginMs, durationMs } of plan.faults) {
-    counts[name] = (counts[name] ?? 0) + 1;
-    schedule.after(beginMs, () => faults[name]!(targets, durationMs));
+    timeline.count(name);
+    time.after(beginMs, () => faults[name]!(targets, durationMs));
   }
 
   const foreign: Client = {
@@ -213,9 +190,9 @@ const run = (seed: number, options: RunOptions): Run => {
     service.handshake(foreign, chance.between(1, 50), Infinity);
   };
   const reopenForeign = (): void => {
-    if (plan.foreign === 'stubborn') schedule.after(chance.between(100, 1_000), openForeign);
+    if (plan.foreign === 'stubborn') time.after(chance.between(100, 1_000), openForeign);
   };
-  if (plan.foreign !== 'none') schedule.after(plan.foreignAtMs, openForeign);
+  if (plan.foreign !== 'none') time.after(plan.foreignAtMs, openForeign);
 
   /** Returns the final disagreements between all parts. */
   const disagreements = (): readonly string[] => {
@@ -240,21 +217,21 @@ const run = (seed: number, options: RunOptions): Run => {
         .filter((each) => each.followed !== run)
         .map((each) => `${each.id} follows ${each.followed} instead of ${run}`),
       ...running
-        .filter(({ id }) => schedule.now() - observer.lastFrameAt(id) > maxSilenceMs)
+        .filter(({ id }) => time.now() - observer.lastFrameAt(id) > maxSilenceMs)
         .map(({ id }) => `${id} has received no frame for ${maxSilenceMs} ms`),
     ];
   };
 
   const settle = (): void => {
-    const endMs = schedule.now() + maxSettleMs;
-    schedule.runUntil(schedule.now() + takeoverMs);
-    while (schedule.now() < endMs && (starting > 0 || service.isExpecting() || disagreements().length > 0))
-      schedule.runUntil(schedule.now() + lookEveryMs);
+    const endMs = time.now() + maxSettleMs;
+    time.passTo(time.now() + takeoverMs);
+    while (time.now() < endMs && (starting > 0 || service.isExpecting() || disagreements().length > 0))
+      time.passTo(time.now() + lookEveryMs);
     const wasStopped = isStopped;
     const connected = service.live();
-    schedule.runUntil(schedule.now() + maxSilenceMs + settledMs);
-    disagreements().forEach(observer.report);
-    if (!wasStopped && service.live() !== connected) observer.report('the connection changed long after the faults');
+    time.passTo(time.now() + maxSilenceMs + settledMs);
+    for (const each of disagreements()) timeline.wrong(each);
+    if (!wasStopped && service.live() !== connected) timeline.wrong('the connection changed long after the faults');
   };
 
   const checkEvictions = (): void => {
@@ -263,7 +240,7 @@ const run = (seed: number, options: RunOptions): Run => {
     );
     const limit = maxEvictions * (1 + historyLosses()) + uncounted;
     if (evictions.some(({ at }) => evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > limit))
-      observer.report(`the foreign client was evicted more than ${limit} times in a minute`);
+      timeline.wrong(`the foreign client was evicted more than ${limit} times in a minute`);
   };
 
   const checkTakeovers = (): void => {
@@ -278,23 +255,24 @@ const run = (seed: number, options: RunOptions): Run => {
     } of service.evictions) {
       if (older === undefined || newer === undefined || isSlow || hasLeft) continue;
       if (newer < older && historyLosses() === 0)
-        observer.report(`at ${at.toFixed(0)} ms ${by.name} connects in generation ${newer}, after generation ${older}`);
+        timeline.wrong(`at ${at.toFixed(0)} ms ${by.name} connects in generation ${newer}, after generation ${older}`);
       if (wasHealthy)
-        observer.report(`at ${at.toFixed(0)} ms ${by.name} replaces ${client.name}, which nothing disturbs`);
+        timeline.wrong(`at ${at.toFixed(0)} ms ${by.name} replaces ${client.name}, which nothing disturbs`);
     }
   };
 
-  schedule.runUntil(plan.faultsUntilMs);
-  while (partsLeft > 0) schedule.runUntil(schedule.now() + lookEveryMs);
+  time.passTo(plan.faultsUntilMs);
+  while (partsLeft > 0) time.passTo(time.now() + lookEveryMs);
   // A store that goes back in time can have the damaged key again.
-  repair(store, record);
+  repair(store, timeline);
   record('the faults are over');
   settle();
   checkEvictions();
   checkTakeovers();
   return {
-    ...{ seed, violations: observer.violations, faults: counts, isStopped, foreign: plan.foreign, timeline },
-    ...{ ...observer.counts(), isFree: plan.delayMs > 0, isUnnoticedLoss, durationMs: schedule.now() },
+    ...timeline.result(seed),
+    ...{ isStopped, foreign: plan.foreign },
+    ...{ ...observer.counts(), isFree: plan.delayMs > 0, isUnnoticedLoss, durationMs: time.now() },
     takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
   };
 };

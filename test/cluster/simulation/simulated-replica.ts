@@ -23,15 +23,15 @@ import { OwnerOutage } from '../../../src/cluster/owner-outage.js';
 import type { LifecycleEvent } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import { type Chance, delayUpTo, goodConditions } from './chance.js';
-import type { SimulatedEngine } from './engine.js';
+import type { Chance } from '../../simulation/chance.js';
+import type { Time } from '../../simulation/world.js';
+import { type Conditions, delayUpTo, type SimulatedEngine } from './engine.js';
 import { numberOf, type Observer, payloadOf } from './observer.js';
-import type { Schedule } from './schedule.js';
 import type { Client, SimulatedService } from './service.js';
 
 /** What all replicas of a run share. */
 export interface World {
-  readonly schedule: Schedule;
+  readonly time: Time;
   readonly chance: Chance;
   readonly engine: SimulatedEngine<SimulatedReplica>;
   readonly service: SimulatedService;
@@ -51,7 +51,7 @@ type Write = Extract<Effect, { readonly type: 'write' }>;
 export class SimulatedReplica {
   readonly world: World;
   readonly id: string;
-  readonly conditions = goodConditions();
+  readonly conditions: Conditions = { link: 'good', loss: 0, storeMs: 3, handshakeMs: 20, ticketMs: 20 };
   election: Election;
   isAlive = true;
   disturbedAt: number;
@@ -74,12 +74,12 @@ export class SimulatedReplica {
   constructor(world: World, id: string, hasBadKey: boolean) {
     this.world = world;
     this.id = id;
-    const { schedule, engine, observer } = world;
-    const settings = { replica: id, since: schedule.now(), feed: 'market', canOwn: true, ...timingDefaults } as const;
+    const { time, engine, observer } = world;
+    const settings = { replica: id, since: time.now(), feed: 'market', canOwn: true, ...timingDefaults } as const;
     this.#follower = new Follower('market', (event) => observer.emitted(id, event));
     this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
-    this.disturbedAt = schedule.now();
+    this.disturbedAt = time.now();
     this.election = new Election(settings, engine.isUp());
   }
 
@@ -90,7 +90,7 @@ export class SimulatedReplica {
   }
 
   get wall(): number {
-    return this.world.schedule.now() + 1e12 + this.#wallShift;
+    return this.world.time.now() + 1e12 + this.#wallShift;
   }
 
   get hasConnection(): boolean {
@@ -104,7 +104,7 @@ export class SimulatedReplica {
 
   /** How long no fault has disturbed it, in ms. */
   get undisturbedMs(): number {
-    return this.world.schedule.now() - this.disturbedAt;
+    return this.world.time.now() - this.disturbedAt;
   }
 
   get isServing(): boolean {
@@ -112,7 +112,7 @@ export class SimulatedReplica {
   }
 
   get #monotonic(): number {
-    return this.world.schedule.now() - this.#suspendedMs;
+    return this.world.time.now() - this.#suspendedMs;
   }
 
   record(text: string): void {
@@ -121,7 +121,7 @@ export class SimulatedReplica {
 
   /** Marks this replica as disturbed from now on. */
   disturb(forMs = 0): void {
-    this.disturbedAt = Math.max(this.disturbedAt, this.world.schedule.now() + forMs);
+    this.disturbedAt = Math.max(this.disturbedAt, this.world.time.now() + forMs);
     this.answers.clear();
   }
 
@@ -133,7 +133,7 @@ export class SimulatedReplica {
   }
 
   later(delayMs: number, action: () => void): void {
-    this.world.schedule.after(delayMs, () => this.run(action));
+    this.world.time.after(delayMs, () => this.run(action));
   }
 
   input(each: Input): void {
@@ -182,7 +182,7 @@ export class SimulatedReplica {
     this.input({ type: 'asked', question });
     const answer = this.#answer;
     this.#answer = undefined;
-    if (answer && !this.answers.has(from)) this.answers.set(from, this.world.schedule.now());
+    if (answer && !this.answers.has(from)) this.answers.set(from, this.world.time.now());
     return answer;
   }
 
@@ -198,13 +198,13 @@ export class SimulatedReplica {
   }
 
   pause(): void {
-    this.#pausedAt ??= this.world.schedule.now();
+    this.#pausedAt ??= this.world.time.now();
   }
 
   /** Continues. After a suspend, the monotonic clock has stood still. */
   resume(wasSuspended: boolean): void {
     if (this.#pausedAt === undefined) return;
-    if (wasSuspended) this.#suspendedMs += this.world.schedule.now() - this.#pausedAt;
+    if (wasSuspended) this.#suspendedMs += this.world.time.now() - this.#pausedAt;
     this.#pausedAt = undefined;
     const waiting = this.#inbox;
     this.#inbox = [];
@@ -242,11 +242,11 @@ export class SimulatedReplica {
 
   // Most ticks are postponed before they're due. One that's too early schedules the next.
   #scheduleTick(): void {
-    const { schedule } = this.world;
+    const { time } = this.world;
     const at = this.#neededTick;
     if (at >= this.#tickAt) return;
     this.#tickAt = at;
-    schedule.after(at - schedule.now(), () => {
+    time.after(at - time.now(), () => {
       if (this.#tickAt !== at) return;
       this.#tickAt = Infinity;
       this.run(() => this.#tick());
@@ -254,7 +254,7 @@ export class SimulatedReplica {
   }
 
   #tick(): void {
-    if (this.#neededTick > this.world.schedule.now()) return this.#scheduleTick();
+    if (this.#neededTick > this.world.time.now()) return this.#scheduleTick();
     this.#follower.tick(this.#monotonic);
     this.input({ type: 'tick' });
   }
@@ -433,7 +433,7 @@ class SimulatedFeed {
       // A 403 concerns the account: the owner tries again with backoff.
       if (!world.service.isEntitled()) return this.#lost(current);
       current.state = 'waiting';
-      current.ticketUntil = world.schedule.now() + ticketMs;
+      current.ticketUntil = world.time.now() + ticketMs;
       replica.input({ type: 'handshake' });
     });
   }

@@ -4,7 +4,7 @@ import type { FeedEvent } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import type { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import type { Chance } from '../../cluster/simulation/chance.js';
+import type { Chance } from '../../simulation/chance.js';
 import { type Case, latencyMs, type Sent, type Service, Wire } from './service.js';
 
 /** What a cut is: a close frame after what was sent, a reset that loses it, or a close that stops the feed. */

@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { WaitingFrames } from '../../../src/testing/index.js';
-import type { Chance } from '../../cluster/simulation/chance.js';
+import type { Chance } from '../../simulation/chance.js';
 
 /** What a run varies: the service, its network, and what the client knows of it. */
 export interface Case {

@@ -4,7 +4,7 @@ import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-reques
 import { shareFeed } from '../../../src/operators/share-feed.js';
 import type { Gap, RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay } from '../../../src/relay/index.js';
-import { createChance } from '../../cluster/simulation/chance.js';
+import { createChance } from '../../simulation/chance.js';
 import { createLink, relayRequest$, resetNetwork } from '../../relay/simulation/network.js';
 import { clientFeed$ } from './client.js';
 import { Observer } from './observer.js';

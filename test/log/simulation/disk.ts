@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import type { Disk } from '../../../src/log/segments.js';
-import type { Chance } from '../../cluster/simulation/chance.js';
+import type { Chance } from '../../simulation/chance.js';
 
 interface Inode {
   readonly ino: number;

@@ -10,7 +10,7 @@ import { LogWriter, type WriterSettings } from '../../../src/log/writer.js';
 import { logMeanings } from '../../../src/protocol/failures/classify.js';
 import { createFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import { type Chance, createChance } from '../../cluster/simulation/chance.js';
+import { type Chance, createChance } from '../../simulation/chance.js';
 import { type Process, SimulatedDisk } from './disk.js';
 import { Observer, type Truth } from './observer.js';
 import { World } from './world.js';

@@ -1,4 +1,4 @@
-import { createChance } from '../../cluster/simulation/chance.js';
+import { createChance } from '../../simulation/chance.js';
 import { inVirtualTime, type World } from './simulate.js';
 
 export { simulate } from './simulate.js';

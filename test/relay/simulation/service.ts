@@ -4,7 +4,7 @@ import { createTradeFeedError } from '../../../src/protocol/failures/classify.js
 import type { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { createLifecycle, type Lifecycle } from '../../../src/feed/lifecycle.js';
-import type { Chance } from '../../cluster/simulation/chance.js';
+import type { Chance } from '../../simulation/chance.js';
 
 /** A frame that the service has seen. */
 export interface SentFrame {

@@ -3,7 +3,7 @@ import { relayFeed$, type RelayFeedOptions } from '../../../src/browser/index.js
 import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayTopic } from '../../../src/relay/index.js';
-import { type Chance, createChance } from '../../cluster/simulation/chance.js';
+import { type Chance, createChance } from '../../simulation/chance.js';
 import { Browser } from './browser.js';
 import { createLink, type Link, relayRequest$, resetNetwork, type Target } from './network.js';
 import { Observer } from './observer.js';

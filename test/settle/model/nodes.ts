@@ -4,7 +4,7 @@ import { Frame } from '../../../src/protocol/frame.js';
 import { ledger } from '../../../src/settle/ledger.js';
 import type { Outcome } from '../../../src/settle/outcome.js';
 import { settle } from '../../../src/settle/settle.js';
-import { createChance } from '../../cluster/simulation/chance.js';
+import { createChance } from '../../simulation/chance.js';
 
 // A ledger that asks for the newest block of a node four times a second. The node falls back for some time, or the
 // chain begins again. Nothing is lost, so a trade must not expire if the real chain has it in time.

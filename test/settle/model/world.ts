@@ -1,5 +1,5 @@
 import type { Outcome } from '../../../src/settle/outcome.js';
-import { type Chance, createChance } from '../../cluster/simulation/chance.js';
+import { type Chance, createChance } from '../../simulation/chance.js';
 
 /** A block as a node knows it. */
 export interface Block {
