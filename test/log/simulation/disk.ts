@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import type { Disk } from '../../../src/log/segments.js';
 import type { Chance } from '../../simulation/chance.js';
+import type { Time } from '../../simulation/world.js';
 
 interface Inode {
   readonly ino: number;
@@ -8,7 +9,6 @@ interface Inode {
   /** The bytes that are certainly on the disk. */
   synced: Buffer;
   links: number;
-  changedAt: number;
   lockedBy: number | undefined;
 }
 
@@ -18,6 +18,14 @@ export interface Process {
   readonly folder: string;
   readonly fds: Set<number>;
 }
+
+const newInode = (ino: number): Inode => ({
+  ...{ ino, data: Buffer.alloc(0), synced: Buffer.alloc(0), links: 1, lockedBy: undefined },
+});
+
+const statOf = ({ data, links, ino }: Inode) => ({
+  ...{ size: data.length, nlink: links, ino, dev: 1, isFile: () => true },
+});
 
 type Done = (error: NodeJS.ErrnoException | null, value?: unknown) => void;
 
@@ -40,14 +48,12 @@ export class SimulatedDisk {
   #nextFd = 3;
   #inodes = 0;
   readonly #chance: Chance;
-  readonly #later: (ms: number, call: () => void) => void;
-  readonly #now: () => number;
+  readonly #time: Time;
   readonly #pending = new Set<{ readonly process: Process; readonly tear: () => void }>();
 
-  constructor(chance: Chance, later: (ms: number, call: () => void) => void, now: () => number) {
+  constructor(chance: Chance, time: Time) {
     this.#chance = chance;
-    this.#later = later;
-    this.#now = now;
+    this.#time = time;
   }
 
   names(): readonly string[] {
@@ -59,10 +65,6 @@ export class SimulatedDisk {
     return [...process.fds].some((fd) => this.#open.get(fd)?.inode.lockedBy === fd);
   }
 
-  bytes(name: string): Buffer {
-    return this.#names.get(name)!.data;
-  }
-
   text(name: string): string {
     return this.#names.get(name)?.data.toString('latin1') ?? '';
   }
@@ -71,7 +73,7 @@ export class SimulatedDisk {
   lose(name: string, isCut: boolean): void {
     if (!isCut) return this.#unlink(name);
     const inode = this.#names.get(name)!;
-    inode.data = inode.data.subarray(0, Math.floor(this.#chance.between(0, inode.data.length)));
+    inode.data = inode.data.subarray(0, this.#chance.whole(0, inode.data.length));
     if (inode.synced.length > inode.data.length) inode.synced = inode.data;
   }
 
@@ -94,8 +96,8 @@ export class SimulatedDisk {
       const isInPlace = data.length === synced.length || synced.length > data.length;
       if (isInPlace) inode.data = this.#chance.isTrue(0.5) ? data : synced;
       else {
-        const kept = Math.floor(this.#chance.between(synced.length, data.length + 1));
-        const zeros = this.#chance.isTrue(0.3) ? Math.floor(this.#chance.between(0, data.length - kept + 1)) : 0;
+        const kept = this.#chance.whole(synced.length, data.length + 1);
+        const zeros = this.#chance.isTrue(0.3) ? this.#chance.whole(0, data.length - kept + 1) : 0;
         inode.data = Buffer.concat([data.subarray(0, kept), Buffer.alloc(zeros)]);
       }
       inode.synced = inode.data;
@@ -117,6 +119,16 @@ export class SimulatedDisk {
       if (!process.isAlive) throw failure('EKILLED');
     };
     const name = (path: string) => path.slice(process.folder.length + 1);
+    const of = (fd: number) => {
+      check();
+      return this.#of(process, fd);
+    };
+    const found = (path: string): Inode => {
+      check();
+      const inode = this.#names.get(name(path));
+      if (inode === undefined) throw failure('ENOENT');
+      return inode;
+    };
     const failing = (share = 1) => {
       if (this.errors > 0 && this.#chance.isTrue(this.errors * share)) throw failure('EIO');
     };
@@ -125,7 +137,7 @@ export class SimulatedDisk {
       const pending = { process, tear };
       this.#pending.add(pending);
       const { between, isTrue, oneOf } = this.#chance;
-      this.#later(between(0, isTrue(0.1) ? oneOf(slowestMs[kind]) : 3), () => {
+      this.#time.after(between(0, isTrue(0.1) ? oneOf(slowestMs[kind]) : 3), () => {
         if (!this.#pending.delete(pending) || !process.isAlive) return;
         let value: unknown;
         try {
@@ -138,33 +150,29 @@ export class SimulatedDisk {
         done(null, value);
       });
     };
+    /** The names of the folder that is open, which have not reached the disk. */
+    const namesOf = (fd: number): readonly string[] => {
+      const isCursors = of(fd).path === 'cursors';
+      return [...this.#unsynced].filter((each) => each.startsWith('cursors/') === isCursors);
+    };
+    const truncate = (inode: Inode, length: number) => {
+      this.free += inode.data.length - length;
+      inode.data = Buffer.from(inode.data.subarray(0, length));
+      if (inode.synced.length > length) inode.synced = inode.data;
+    };
+    const copy = ({ data }: Inode, buffer: Buffer, offset: number, length: number, position: number) =>
+      position >= data.length ? 0 : data.copy(buffer, offset, position, position + length);
     const disk = {
       openSync: (path: string, how: string | number) => {
         check();
         const flags = typeof how === 'string' ? how : how & constants.O_CREAT ? 'a+' : 'r';
         const file = name(path);
-        let inode = this.#names.get(file);
-        if (path === process.folder || file === 'cursors')
-          inode = {
-            ino: 0,
-            data: Buffer.alloc(0),
-            synced: Buffer.alloc(0),
-            links: 1,
-            changedAt: 0,
-            lockedBy: undefined,
-          };
+        let inode = path === process.folder || file === 'cursors' ? newInode(0) : this.#names.get(file);
         if (inode === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT');
         if (inode !== undefined && flags.startsWith('wx')) throw failure('EEXIST');
         if (inode === undefined) {
           if (this.free <= 0) throw failure('ENOSPC');
-          inode = {
-            ino: (this.#inodes += 1),
-            data: Buffer.alloc(0),
-            synced: Buffer.alloc(0),
-            links: 1,
-            changedAt: this.#now(),
-            lockedBy: undefined,
-          };
+          inode = newInode((this.#inodes += 1));
           this.#names.set(file, inode);
           this.#unsynced.add(file);
         } else if (flags === 'w') {
@@ -188,41 +196,20 @@ export class SimulatedDisk {
       },
       statSync: (path: string, { throwIfNoEntry = true } = {}) => {
         check();
-        const inode = this.#names.get(name(path));
-        if (inode === undefined && throwIfNoEntry) throw failure('ENOENT');
-        return inode && { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1, isFile: () => true };
+        return throwIfNoEntry || this.#names.has(name(path)) ? statOf(found(path)) : undefined;
       },
-      readFileSync: (path: string, encoding?: 'utf8') => {
-        check();
-        const inode = this.#names.get(name(path));
-        if (inode === undefined) throw failure('ENOENT');
-        return encoding === undefined ? Buffer.from(inode.data) : inode.data.toString(encoding);
-      },
-      truncateSync: (path: string, length: number) => {
-        const fd = disk.openSync(path, 'r+');
-        disk.ftruncateSync(fd, length);
-        disk.closeSync(fd);
-      },
-      fstatSync: (fd: number) => {
-        check();
-        const { inode } = this.#of(process, fd);
-        return { size: inode.data.length, nlink: inode.links, ino: inode.ino, dev: 1, isFile: () => true };
-      },
-      readSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
-        check();
-        return this.#of(process, fd).inode.data.copy(buffer, offset, position, position + length);
-      },
+      fstatSync: (fd: number) => statOf(of(fd).inode),
+      readSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) =>
+        copy(of(fd).inode, buffer, offset, length, position),
       read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
         // The result of a read may be outdated by the time its callback runs.
         const { between, isTrue } = this.#chance;
-        const later: Done = (error, value) =>
-          isTrue(0.2) ? this.#later(between(0, 10), () => process.isAlive && done(error, value)) : done(error, value);
-        inBackground(
-          'read',
-          () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
-          later,
-        );
+        const later: Done = (error, value) => {
+          if (!isTrue(0.2)) return done(error, value);
+          this.#time.after(between(0, 10), () => process.isAlive && done(error, value));
+        };
+        inBackground('read', () => copy(inode, buffer, offset, length, position), later);
       },
       writeSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
         check();
@@ -232,23 +219,17 @@ export class SimulatedDisk {
       write: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
         const bytes = () => buffer.subarray(offset, offset + length);
-        const tear = () =>
-          this.#put(inode, bytes().subarray(0, Math.floor(this.#chance.between(0, length + 1))), position, false);
-        inBackground(
-          'write',
-          () => {
-            // Now and then the disk only takes part of it.
-            const part = this.#chance.isTrue(0.1) ? Math.ceil(length * this.#chance.random()) : length;
-            if (this.#open.get(fd)?.inode !== inode) throw new Error('A write to a file that was closed meanwhile.');
-            return this.#put(inode, bytes().subarray(0, part), position);
-          },
-          done,
-          tear,
-        );
+        const tear = () => this.#put(inode, bytes().subarray(0, this.#chance.whole(0, length + 1)), position, false);
+        const write = () => {
+          // Now and then the disk only takes part of it.
+          const part = this.#chance.isTrue(0.1) ? Math.ceil(length * this.#chance.random()) : length;
+          if (this.#open.get(fd)?.inode !== inode) throw new Error('A write to a file that was closed meanwhile.');
+          return this.#put(inode, bytes().subarray(0, part), position);
+        };
+        inBackground('write', write, done, tear);
       },
       fdatasyncSync: (fd: number) => {
-        check();
-        const { inode } = this.#of(process, fd);
+        const { inode } = of(fd);
         inode.synced = Buffer.from(inode.data);
       },
       fdatasync: (fd: number, done: Done) => {
@@ -256,25 +237,13 @@ export class SimulatedDisk {
         const { data } = inode;
         inBackground('sync', () => (inode.synced = Buffer.from(data)), done);
       },
-      fsyncSync: (fd: number) => {
-        check();
-        const isCursors = this.#of(process, fd).path === 'cursors';
-        for (const each of [...this.#unsynced])
-          if (each.startsWith('cursors/') === isCursors) this.#unsynced.delete(each);
-      },
+      fsyncSync: (fd: number) => namesOf(fd).forEach((each) => this.#unsynced.delete(each)),
       fsync: (fd: number, done: Done) => {
-        check();
-        const isCursors = this.#of(process, fd).path === 'cursors';
-        const names = [...this.#unsynced].filter((each) => each.startsWith('cursors/') === isCursors);
+        const names = namesOf(fd);
         inBackground('sync', () => names.forEach((each) => this.#unsynced.delete(each)), done);
       },
-      ftruncateSync: (fd: number, length: number) => {
-        check();
-        const { inode } = this.#of(process, fd);
-        this.free += inode.data.length - length;
-        inode.data = Buffer.from(inode.data.subarray(0, length));
-        if (inode.synced.length > length) inode.synced = inode.data;
-      },
+      ftruncateSync: (fd: number, length: number) => truncate(of(fd).inode, length),
+      truncateSync: (path: string, length: number) => truncate(found(path), length),
       readdirSync: (path: string) => {
         check();
         const under = path === process.folder ? '' : `${name(path)}/`;
@@ -286,9 +255,7 @@ export class SimulatedDisk {
         this.#unlink(name(path));
       },
       renameSync: (from: string, to: string) => {
-        check();
-        const inode = this.#names.get(name(from));
-        if (inode === undefined) throw failure('ENOENT');
+        const inode = found(from);
         this.#names.delete(name(from));
         this.#names.set(name(to), inode);
       },
@@ -343,7 +310,6 @@ export class SimulatedDisk {
     inode.data.copy(data);
     data.set(bytes.subarray(0, length), position);
     inode.data = data;
-    inode.changedAt = this.#now();
     this.free -= room;
     return length;
   }

@@ -101,7 +101,9 @@ writer.ts, seed 2
 +} else {
 +  const path = this.#folder + '/' + old;
 +  const fd = disk.openSync(path, 'r+');
-+  const { offset, frames, holes, at, log } = JSON.parse(disk.readFileSync(path, 'utf8').split('\\n')[0]);
++  const bytes = Buffer.alloc(disk.fstatSync(fd).size);
++  disk.readSync(fd, bytes, 0, bytes.length, 0);
++  const { offset, frames, holes, at, log } = JSON.parse(bytes.toString().split('\\n')[0]);
 +  this.#begun = { offset, frames, holes, at, log };
 +  const position = disk.fstatSync(fd).size;
 +  this.#newest = { fd, path, position, seen: position };

@@ -1,4 +1,5 @@
 import type { LogPosition } from '../../../src/log/lines.js';
+import type { Timeline } from '../../simulation/timeline.js';
 import type { LogRecord } from '../../../src/log/records.js';
 
 /** What the observers of a log have received, taken together. */
@@ -11,7 +12,7 @@ export interface Truth {
   canLose: boolean;
   /** Whether somebody has removed or cut a segment. */
   hasLost: boolean;
-  readonly wrong: (text: string) => void;
+  readonly timeline: Timeline;
   received: number;
   gaps: number;
 }
@@ -56,7 +57,7 @@ export class Observer {
   }
 
   #wrong(text: string): void {
-    this.#truth.wrong(`${this.name}: ${text}`);
+    this.#truth.timeline.wrong(`${this.name}: ${text}`);
   }
 
   #receive(record: LogRecord): void {

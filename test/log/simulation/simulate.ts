@@ -11,15 +11,12 @@ import { logMeanings } from '../../../src/protocol/failures/classify.js';
 import { createFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { type Chance, createChance } from '../../simulation/chance.js';
+import { type Run as AnyRun, Timeline } from '../../simulation/timeline.js';
+import { Time } from '../../simulation/world.js';
 import { type Process, SimulatedDisk } from './disk.js';
 import { Observer, type Truth } from './observer.js';
-import { World } from './world.js';
 
-export interface Run {
-  readonly seed: number;
-  readonly violations: readonly string[];
-  readonly timeline: readonly string[];
-  readonly faults: Readonly<Record<string, number>>;
+export interface Run extends AnyRun {
   readonly frames: number;
   readonly received: number;
   readonly gaps: number;
@@ -47,11 +44,9 @@ interface Running {
 class Simulation {
   readonly #seed: number;
   readonly #chance: Chance;
-  readonly #world = new World();
+  readonly #time = new Time();
+  readonly #timeline = new Timeline(this.#time);
   readonly #disk: SimulatedDisk;
-  readonly #violations: string[] = [];
-  readonly #timeline: string[] = [];
-  readonly #faults: Record<string, number> = {};
   readonly #truth: Truth;
   readonly #settings: WriterSettings;
   #writer: Writing | undefined;
@@ -62,20 +57,27 @@ class Simulation {
   #boots = 1;
   readonly #processes: Process[] = [];
   readonly #bells: Bell[] = [];
+  /** What happens in a step, and how often of a thousand times. */
+  readonly #steps: readonly (readonly [share: number, act: () => void])[] = [
+    [620, () => this.#feed()],
+    [40, () => this.#kill()],
+    [30, () => this.#endWriter()],
+    [10, () => this.#failPower()],
+    [30, () => this.#startWriter()],
+    [20, () => this.#restartReader()],
+    [10, () => this.#killConsumer()],
+    [15, () => this.#fillDisk()],
+    [25, () => this.#repairDisk()],
+    [5, () => this.#failCalls()],
+    [10, () => this.#loseSegment()],
+    [185, () => undefined],
+  ];
   #connections = 0;
 
   constructor(seed: number) {
     this.#seed = seed;
     this.#chance = createChance(seed);
-    this.#disk = new SimulatedDisk(
-      this.#chance,
-      (ms, call) => void this.#world.after(ms, call),
-      () => this.#world.now,
-    );
-    const wrong = (text: string): void => {
-      if (this.#violations.length < 20) this.#violations.push(`${this.#world.now.toFixed(1)} ${text}`);
-      this.#note(`VIOLATION ${text}`);
-    };
+    this.#disk = new SimulatedDisk(this.#chance, this.#time);
     this.#settings = {
       segmentBytes: this.#chance.oneOf([400, 1_500, 6_000]),
       syncMs: this.#chance.oneOf([0, 20, 1_000, Infinity]),
@@ -86,7 +88,15 @@ class Simulation {
       lock: true,
     };
     const canLose = this.#settings.maxBytes !== Infinity;
-    this.#truth = { contents: new Map(), sinceBoot: new Set(), canLose, hasLost: false, wrong, received: 0, gaps: 0 };
+    this.#truth = {
+      contents: new Map(),
+      sinceBoot: new Set(),
+      canLose,
+      hasLost: false,
+      received: 0,
+      gaps: 0,
+      timeline: this.#timeline,
+    };
   }
 
   async run(): Promise<Run> {
@@ -96,7 +106,7 @@ class Simulation {
     for (let step = 0; step < 120; step += 1) {
       this.#step();
       const { isTrue, between } = this.#chance;
-      await this.#world.run(isTrue(0.05) ? between(100, 1_500) : between(0, 12));
+      await this.#time.passSlowly(isTrue(0.05) ? between(100, 1_500) : between(0, 12));
       if (this.#writer === undefined && isTrue(0.1)) this.#startWriter();
     }
     await this.#end();
@@ -104,38 +114,16 @@ class Simulation {
     for (const bell of this.#bells) bell.close();
     const { received, gaps } = this.#truth;
     return {
-      ...{ seed: this.#seed, violations: this.#violations, timeline: this.#timeline, faults: this.#faults },
-      ...{ frames: this.#sent, received, gaps, virtualMs: this.#world.now },
+      ...this.#timeline.result(this.#seed),
+      ...{ frames: this.#sent, received, gaps, virtualMs: this.#time.now() },
       files: this.#disk.names().map((name) => [name, this.#disk.text(name)]),
     };
-  }
-
-  #note(text: string): void {
-    this.#timeline.push(`${this.#world.now.toFixed(1)} ${text}`);
-  }
-
-  #fault(name: string): void {
-    this.#faults[name] = (this.#faults[name] ?? 0) + 1;
-    this.#note(name);
   }
 
   #step(): void {
     // A failed fsync ends it.
     if (this.#writer !== undefined && !this.#disk.hasLock(this.#writer.process)) this.#writer = undefined;
-    const act = this.#chance.random();
-    if (act < 0.62) this.#feed();
-    else if (act < 0.66) this.#kill();
-    else if (act < 0.69) this.#endWriter();
-    else if (act < 0.7) this.#failPower();
-    else if (act < 0.73) this.#startWriter();
-    else if (act < 0.75) this.#restartReader();
-    else if (act < 0.76) this.#killConsumer();
-    else if (act < 0.775) this.#fillDisk();
-    else if (act < 0.8) this.#repairDisk();
-    else if (act < 0.805) {
-      this.#fault('disk errors');
-      this.#disk.errors = 0.3;
-    } else if (act < 0.815 && [0, 7, 8].includes(this.#seed % 9)) this.#loseSegment();
+    this.#chance.oneByShare(this.#steps)();
   }
 
   #begin(): Process {
@@ -145,11 +133,11 @@ class Simulation {
   }
 
   get #now(): number {
-    return Math.floor(1_000_000 + this.#world.now);
+    return Math.floor(1_000_000 + this.#time.now());
   }
 
   #machine(process: Process): Machine {
-    const world = this.#world;
+    const time = this.#time;
     const guarded = (call: () => void) => () => {
       if (process.isAlive) call();
     };
@@ -157,18 +145,19 @@ class Simulation {
       disk: this.#disk.for(process),
       lockFile: (fd) => this.#disk.lock(process, fd),
       now: () => this.#now,
-      monotonic: () => world.now,
+      monotonic: () => time.now(),
       boot: () => `boot-${this.#boots}`,
       newId: () =>
-        Math.floor(this.#chance.random() * 2 ** 40)
+        this.#chance
+          .whole(0, 2 ** 40)
           .toString(16)
           .padStart(12, '0'),
-      every: (ms, call) => world.every(ms, guarded(call)),
-      soon: (call) => void world.after(0, guarded(call)),
+      every: (ms, call) => time.every(ms, guarded(call)),
+      soon: (call) => void time.after(0, guarded(call)),
       atExit: () => () => undefined,
       warn: () => undefined,
       gzip: (bytes, done) =>
-        void world.after(
+        void time.after(
           this.#chance.between(1, 30),
           guarded(() => done(null, gzipSync(bytes, { level: 1 }))),
         ),
@@ -178,23 +167,23 @@ class Simulation {
   /** The timers of a feed, which end with its process. */
   #scheduler(process: Process): SchedulerLike {
     const schedule = (work: () => void, ms = 0) =>
-      new Subscription(this.#world.after(ms, () => process.isAlive && work()));
+      new Subscription(this.#time.after(ms, () => process.isAlive && work()));
     return { now: () => this.#now, schedule: schedule as SchedulerLike['schedule'] };
   }
 
   #reader(process: Process, settings: ReaderSettings): LogReader {
-    const world = this.#world;
-    const bell = new Bell(process.folder, (ms, call) => world.after(ms, call), false);
+    const time = this.#time;
+    const bell = new Bell(process.folder, (ms, call) => time.after(ms, call), false);
     this.#bells.push(bell);
     return new LogReader(process.folder, settings, {
       disk: this.#disk.for(process),
       now: () => this.#now,
       bell,
       gunzip: async (bytes) => {
-        await world.wait(1);
+        await time.wait(1);
         return gunzipSync(bytes);
       },
-      turn: () => world.wait(0),
+      turn: () => time.wait(0),
       bufferBytes: 512,
     });
   }
@@ -206,20 +195,20 @@ class Simulation {
     const process = this.#begin();
     try {
       const log = new LogWriter(process.folder, this.#settings, this.#machine(process), (error) => {
-        this.#note(`writer: ${String((error.cause as Error | undefined)?.message)}`);
+        this.#timeline.note(`writer: ${String((error.cause as Error | undefined)?.message)}`);
         return true;
       });
       const source = createLifecycle((event) => log.add(event), { scheduler: this.#scheduler(process) });
       this.#writer = { log, process, source, isOpen: false, hasFrame: false };
-      this.#note('writer starts');
+      this.#timeline.note('writer starts');
     } catch (error) {
       this.#disk.kill(process);
-      this.#note(`writer cannot start: ${(error as Error).message.slice(0, 60)}`);
+      this.#timeline.note(`writer cannot start: ${(error as Error).message.slice(0, 60)}`);
     }
   }
 
   #feed(): void {
-    const { isTrue, between } = this.#chance;
+    const { isTrue, whole } = this.#chance;
     const writer = this.#writer;
     if (writer === undefined) {
       this.#sent += isTrue(0.5) ? 1 : 0;
@@ -241,9 +230,9 @@ class Simulation {
     } else {
       if (!writer.hasFrame) writer.source.firstFrame(at);
       writer.hasFrame = true;
-      for (let count = Math.floor(between(1, 6)); count > 0; count -= 1) {
+      for (let count = whole(1, 6); count > 0; count -= 1) {
         this.#sent += 1;
-        const text = JSON.stringify({ n: this.#sent, pad: 'x'.repeat(Math.floor(between(0, 40))) });
+        const text = JSON.stringify({ n: this.#sent, pad: 'x'.repeat(whole(0, 40)) });
         writer.log.add(new Frame('market', Buffer.from(text), false, at, this.#connections));
       }
     }
@@ -251,14 +240,14 @@ class Simulation {
 
   #kill(): void {
     if (this.#writer === undefined) return;
-    this.#fault('kill -9');
+    this.#timeline.fault('kill -9');
     this.#disk.kill(this.#writer.process);
     this.#writer = undefined;
   }
 
   #endWriter(): void {
     if (this.#writer === undefined) return;
-    this.#fault('clean end');
+    this.#timeline.fault('clean end');
     // It keeps its lock until a write in flight returns.
     this.#writer.log.end();
     this.#writer = undefined;
@@ -276,11 +265,11 @@ class Simulation {
         const records = await reader.next(isTrue(0.5) ? 3 : undefined);
         if (records === undefined || !process.isAlive) return;
         observer.receive(records, reader.position);
-        if (isTrue(0.3)) await this.#world.wait(between(0, 60));
+        if (isTrue(0.3)) await this.#time.wait(between(0, 60));
       }
     };
     run().catch((error: unknown) => {
-      if (process.isAlive) this.#truth.wrong(`${name}: ${String(error)}`);
+      if (process.isAlive) this.#timeline.wrong(`${name}: ${String(error)}`);
     });
     this.#readers.set(name, { process, observer, reader, close: () => reader.close() });
   }
@@ -297,7 +286,7 @@ class Simulation {
     this.#stopReader(name);
     const highest = Math.max(0, ...this.#truth.contents.keys());
     const offset = Math.floor(random() * highest);
-    const time = 1_000_000 + this.#world.now * random();
+    const time = 1_000_000 + this.#time.now() * random();
     this.#startReader(name, oneOf<From>(['earliest', 'latest', { offset }, { time }]));
   }
 
@@ -318,7 +307,7 @@ class Simulation {
       const offsets = records.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
       const batch = { offsets, isDone: false };
       batches.push(batch);
-      await this.#world.wait(between(1, 80));
+      await this.#time.wait(between(1, 80));
       batch.isDone = process.isAlive;
     };
     const openReader = (options: ReaderSettings) => (position = this.#reader(process, options));
@@ -326,17 +315,18 @@ class Simulation {
     const subscription = consume$(place, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
       next: ({ committed }) => {
         if (!process.isAlive) return;
-        this.#note(`commits ${committed}`);
+        this.#timeline.note(`commits ${committed}`);
         const open = batches.filter(({ isDone }) => !isDone).flatMap(({ offsets }) => offsets);
         if (open.some((offset) => offset < committed))
-          this.#truth.wrong(`the cursor is at ${committed}, but ${Math.min(...open)} is not done`);
+          this.#timeline.wrong(`the cursor is at ${committed}, but ${Math.min(...open)} is not done`);
         this.#committed = committed;
       },
       error: (error: Error) => {
         if (!process.isAlive) return;
-        if ((error as { code?: string }).code !== 'log-write-failed') this.#truth.wrong(`consumer: ${error.message}`);
+        if ((error as { code?: string }).code !== 'log-write-failed')
+          this.#timeline.wrong(`consumer: ${error.message}`);
         // The disk is full: start over, as `retry` does.
-        this.#world.after(500, () => {
+        this.#time.after(500, () => {
           if (process.isAlive) this.#restartConsumer();
         });
       },
@@ -350,14 +340,14 @@ class Simulation {
   }
 
   #killConsumer(): void {
-    this.#fault('consumer killed');
+    this.#timeline.fault('consumer killed');
     this.#restartConsumer();
   }
 
   // The machine.
 
   #failPower(): void {
-    this.#fault('power failure');
+    this.#timeline.fault('power failure');
     for (const process of this.#processes) this.#disk.kill(process);
     this.#writer = undefined;
     this.#disk.failPower();
@@ -370,6 +360,7 @@ class Simulation {
 
   /** Somebody removes the newest segment, or cuts it. */
   #loseSegment(): void {
+    if (![0, 7, 8].includes(this.#seed % 9)) return;
     const newest = this.#disk.names().findLast((name) => name.endsWith('.ndjson'));
     const { offset = 0 } = JSON.parse(this.#disk.text('writer.json') || '{}') as { readonly offset?: number };
     if (newest === undefined) return;
@@ -377,18 +368,23 @@ class Simulation {
     // Without the tip and a writer, nobody knows that there were more records.
     if (offset <= Math.max(...this.#truth.contents.keys())) return;
     if (this.#writer === undefined && offset !== Number(last) + 1) return;
-    this.#fault('segment lost');
+    this.#timeline.fault('segment lost');
     this.#disk.lose(newest, this.#chance.isTrue(0.5));
     this.#truth.hasLost = this.#truth.canLose = true;
   }
 
+  #failCalls(): void {
+    this.#timeline.fault('disk errors');
+    this.#disk.errors = 0.3;
+  }
+
   #fillDisk(): void {
     if (this.#disk.free !== Infinity) return;
-    this.#fault('full disk');
+    this.#timeline.fault('full disk');
     const { between, isTrue } = this.#chance;
-    this.#disk.free = Math.floor(between(0, 200));
+    this.#disk.free = this.#chance.whole(0, 200);
     // Another program removes its files, which makes room for a waiting write.
-    if (isTrue(0.5)) this.#world.after(between(10, 1_200), () => (this.#disk.free = Infinity));
+    if (isTrue(0.5)) this.#time.after(between(10, 1_200), () => (this.#disk.free = Infinity));
   }
 
   #repairDisk(): void {
@@ -398,33 +394,33 @@ class Simulation {
 
   /** Repairs everything, after which all readers and the consumer must reach the end. */
   async #end(): Promise<void> {
-    const { wrong } = this.#truth;
+    const wrong = (text: string): void => this.#timeline.wrong(text);
     this.#repairDisk();
-    await this.#world.run(1_500);
+    await this.#time.passSlowly(1_500);
     if (this.#writer !== undefined && !this.#disk.hasLock(this.#writer.process)) this.#writer = undefined;
     for (let attempt = 0; this.#writer === undefined && attempt < 20; attempt += 1) {
       this.#startWriter();
-      await this.#world.run(500);
+      await this.#time.passSlowly(500);
     }
     if (this.#writer === undefined) wrong('no writer can start');
     for (let n = 0; n < 5; n += 1) this.#feed();
-    await this.#world.run(300);
+    await this.#time.passSlowly(300);
     for (let n = 0; n < 3; n += 1) this.#feed();
     this.#writer?.log.end();
-    await this.#world.run(500);
+    await this.#time.passSlowly(500);
     this.#startReader('at the end', 'earliest');
     const last = this.#readers.get('at the end')!.observer;
     const end = () => Math.max(...this.#truth.contents.keys()) + 1;
     const isDone = ({ observer, reader }: { observer: Observer; reader: LogReader }) =>
       observer.isGone && reader.position?.offset === end();
-    if (!(await this.#world.until(() => [...this.#readers.values()].every(isDone), 20_000)))
+    if (!(await this.#time.passUntil(() => [...this.#readers.values()].every(isDone), 20_000)))
       for (const [name, each] of this.#readers)
         if (!isDone(each)) wrong(`${name} is at ${each.reader.position?.offset} of ${end()}, ${each.observer.isGone}`);
     const first = Math.min(...last.offsets);
     for (const offset of this.#truth.sinceBoot)
       if (!this.#truth.hasLost && offset >= first && !last.offsets.has(offset))
         wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
-    if (!(await this.#world.until(() => this.#committed === end(), 20_000)))
+    if (!(await this.#time.passUntil(() => this.#committed === end(), 20_000)))
       wrong(`the consumer is at ${this.#committed}, the log at ${end()}`);
     // A power failure may cut off the end of an older segment, and so may somebody.
     if (this.#boots > 1 || this.#truth.hasLost) return;
