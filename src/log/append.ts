@@ -54,8 +54,6 @@ export interface AppendOptions {
   readonly compress?: boolean | undefined;
   /** How many bytes may wait for a slow disk. Beyond it, the stream waits. @defaultValue 16 777 216 */
   readonly maxWaitingBytes?: number | undefined;
-  /** Set `false` if the file system has no locks, and make sure that there's one writer. @defaultValue `true` */
-  readonly lock?: boolean | undefined;
   /**
    * The generation of the replica that appends. A cluster's `append` sets it. A log that many machines share refuses a
    * generation lower than the last one with `log-fenced`; a folder relies on its lock.
@@ -166,7 +164,6 @@ export const appendDefaults: AppendSettings = {
   syncMs: 1_000,
   compress: false,
   maxWaitingBytes: 16 * 1024 * 1024,
-  lock: true,
   generation: 0,
   onError: 'error',
 };
@@ -193,7 +190,6 @@ export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
   compress: aBoolean,
   maxWaitingBytes: above('a number of bytes'),
-  lock: aBoolean,
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
 };
 

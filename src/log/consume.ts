@@ -3,7 +3,6 @@ import { constants } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { noop, Observable } from 'rxjs';
 import {
-  aBoolean,
   aFunction,
   aName,
   checkRequired,
@@ -38,8 +37,6 @@ export interface ConsumeOptions {
   readonly maxBatch?: number | undefined;
   /** How many batches to work on at once. They begin in order, and may finish in any order. @defaultValue 1 */
   readonly maxInFlight?: number | undefined;
-  /** Set `false` if the file system has no locks, and make sure that one process uses the name. @defaultValue `true` */
-  readonly lock?: boolean | undefined;
   /**
    * What to do when the log no longer has the next records, or they're damaged. With `'gap'`, `work` receives a gap in
    * their place. With `'error'`, the stream errors, and the cursor never moves past the hole.
@@ -68,7 +65,7 @@ export interface ReadableLog {
   readonly path: string;
   readonly now: () => number;
   readonly openReader: (settings: ReaderSettings) => OpenedReader;
-  readonly openCursor: (name: string, isLocked: boolean) => Cursor | Promise<Cursor>;
+  readonly openCursor: (name: string) => Cursor | Promise<Cursor>;
   /** Returns the end of the log, if it's known. */
   readonly newest: (reader: OpenedReader) => Pick<Tip, 'offset' | 'at'> | undefined;
 }
@@ -81,7 +78,7 @@ export const readableFolder = (
   path: folder,
   now: machine.now,
   openReader,
-  openCursor: (name, isLocked) => openCursor(folder, name, machine, isLocked),
+  openCursor: (name) => openCursor(folder, name, machine),
   newest: () => readTip(machine.disk, folder),
 });
 
@@ -104,7 +101,7 @@ export const consume$ = (
         let reader: OpenedReader | undefined;
         const consume = async (): Promise<void> => {
           // `subscribe` itself takes the lock of a folder, or is refused.
-          const opening = log.openCursor(name, settings.lock);
+          const opening = log.openCursor(name);
           const cursor = opening instanceof Promise ? await opening : opening;
           try {
             const { from, onLoss } = settings;
@@ -204,19 +201,14 @@ export interface Cursor {
 const cursorPath = (folder: string, name: string): string => join(folder, 'cursors', `${name}.json`);
 
 /** @throws LogError with the code `consumer-in-use`, `log-corrupt` or `log-write-failed` */
-const openCursor = (
-  folder: string,
-  name: string,
-  { disk, lockFile }: Pick<Machine, 'disk' | 'lockFile'>,
-  isLocked: boolean,
-): Cursor => {
+const openCursor = (folder: string, name: string, { disk, lockFile }: Pick<Machine, 'disk' | 'lockFile'>): Cursor => {
   const path = cursorPath(folder, name);
   let file: InPlace | undefined;
   try {
     disk.mkdirSync(join(folder, 'cursors'), { recursive: true });
     createCursor(path, disk);
     const { fd, write } = (file = openInPlace(disk, path, constants.O_RDWR));
-    if (isLocked && !lockFile(fd, path))
+    if (!lockFile(fd, path))
       throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
     const check = (): void => {
       if (isInPlace(disk, fd, path)) return;
@@ -295,7 +287,6 @@ export const consumeDefaults = {
   from: 'earliest' as From,
   maxBatch: 500,
   maxInFlight: 1,
-  lock: true,
   onLoss: 'gap' as 'gap' | 'error',
 };
 
@@ -303,6 +294,5 @@ const rules = {
   from: fromRule,
   maxBatch: positiveCount,
   maxInFlight: positiveCount,
-  lock: aBoolean,
   onLoss: oneOf('gap', 'error'),
 };

@@ -14,8 +14,8 @@ export const advisoryLock =
       return load().tryLock(fd, ...lockedRange(platform));
     } catch (cause) {
       const problem =
-        `Can't lock ${path}: ${(cause as Error).message}. Use a folder on a disk of this machine; in a bundle, mark ` +
-        'the package fs-native-extensions as external. If nothing else uses this log, pass `lock: false`.';
+        `Can't lock ${path}: ${(cause as Error).message}. A log needs a file system with locks: use a folder on a ` +
+        'disk of this machine, or a log on JetStream. In a bundle, mark the package fs-native-extensions as external.';
       throw new LogError('log-write-failed', problem, { path, cause });
     }
   };

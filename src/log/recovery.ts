@@ -57,11 +57,11 @@ export const stateBefore = ({ at }: Place): FeedState =>
  *
  * @throws LogError with the code `log-in-use` or `log-write-failed`
  */
-export const openLog = (folder: string, machine: Machine, isLocked: boolean): Opened => {
+export const openLog = (folder: string, machine: Machine): Opened => {
   const { disk } = machine;
   let tip: InPlace | undefined;
   try {
-    tip = lockLog(folder, machine, isLocked);
+    tip = lockLog(folder, machine);
     const boot = machine.boot();
     const { place, after } = placeToBegin(folder, machine, boot);
     const { log, offset, at = 0 } = place;
@@ -81,11 +81,11 @@ export const openLog = (folder: string, machine: Machine, isLocked: boolean): Op
  *
  * @throws LogError with the code `log-in-use`
  */
-export const lockLog = (folder: string, { disk, lockFile }: Machine, isLocked: boolean): InPlace => {
+export const lockLog = (folder: string, { disk, lockFile }: Machine): InPlace => {
   disk.mkdirSync(folder, { recursive: true });
   const tip = openTip(disk, folder);
   try {
-    if (!isLocked || (lockFile(tip.fd, tip.path) && hasNoWriter(folder, disk, lockFile))) return tip;
+    if (lockFile(tip.fd, tip.path) && hasNoWriter(folder, disk, lockFile)) return tip;
     throw new LogError('log-in-use', `The log ${folder} has a writer already.`, { path: folder });
   } catch (error) {
     disk.closeSync(tip.fd);

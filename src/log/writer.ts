@@ -130,7 +130,7 @@ export class LogWriter {
       closed: () => this.#retention.tidy(),
       failed: (error) => this.#unsynced(error),
     });
-    this.#log = openLog(folder, machine, settings.lock);
+    this.#log = openLog(folder, machine);
     this.#tip = this.#log.tip;
     this.#begun = this.#end = this.#log.place;
     this.#jump = { offset: this.#end.offset, after: this.#log.after };
@@ -286,7 +286,7 @@ export class LogWriter {
     const path = segmentPath(this.#folder, place.offset);
     const fd = this.#create(path, place.offset);
     // Who opens the log sees that it has a writer, even if the file with its lock was removed.
-    if (this.#settings.lock) this.#machine.lockFile(fd, path);
+    this.#machine.lockFile(fd, path);
     if (this.#newest !== undefined) this.#durable.complete(this.#newest.fd);
     this.#newest = { fd, path, position: 0, seen: 0 };
     this.#begun = place;
@@ -301,9 +301,7 @@ export class LogWriter {
       return disk.openSync(path, 'wx+');
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-      if (!this.#settings.lock)
-        throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
-      // Whoever has the lock is the writer. It removes what a writer without one has left, unless it has a record.
+      // Whoever has the lock is the writer. It removes a file that was left there, unless it has a record.
       const end = scanFile(disk, { path, offset, isCompressed: false });
       if (end !== undefined && end.place.offset > offset)
         throw new LogError('log-write-failed', `Another process has written ${path}.`, { path, cause });
@@ -378,9 +376,7 @@ export class LogWriter {
     const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#end.at ?? this.#machine.now() };
     this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
     this.#queue.clear();
-    const error = toLogError('write', this.#folder, cause);
-    if (error.code === 'log-fenced') this.#abort(error);
-    else if (!isReported) this.#fail(error);
+    if (!isReported) this.#fail(toLogError('write', this.#folder, cause));
   }
 
   /** Ends for ever, and says so. Nothing is written or synced any more. */
@@ -433,7 +429,7 @@ export class LogWriter {
   #lockAgain(): void {
     const { disk } = this.#machine;
     if (isInPlace(disk, this.#tip.fd, this.#tip.path)) return;
-    const tip = lockLog(this.#folder, this.#machine, this.#settings.lock);
+    const tip = lockLog(this.#folder, this.#machine);
     disk.closeSync(this.#tip.fd);
     this.#tip = tip;
     syncFolder(this.#folder, disk);

@@ -82,7 +82,7 @@ describe('a listing that is out of date when it is used', () => {
       newId: () => 'id',
       now: () => 5,
     } as unknown as Machine;
-    const { tip, place } = openLog(path(), machine, true);
+    const { tip, place } = openLog(path(), machine);
     fs.closeSync(tip.fd);
     expect(place.frames).toBe(60);
   });

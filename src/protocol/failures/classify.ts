@@ -306,7 +306,7 @@ export const logErrors = {
   ]),
   'log-fenced': row(undefined, 'log-fenced', 'stop', [
     'Another writer has taken the log over.',
-    'Use one writer for each log, and `lock: false` only if nothing else writes to its folder. On JetStream, the newest writer goes on.',
+    "Use one writer for each log, and don't remove or replace the files of a folder while it's written. On JetStream, the newest writer goes on.",
   ]),
   'log-missing': row(undefined, 'log-missing', 'stop', [
     'There is no log with this path.',

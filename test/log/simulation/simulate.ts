@@ -85,7 +85,6 @@ class Simulation {
       maxBytes: this.#chance.oneOf([Infinity, Infinity, 4_000]),
       maxAgeMs: Infinity,
       compress: this.#chance.isTrue(0.4),
-      lock: true,
     };
     const canLose = this.#settings.maxBytes !== Infinity;
     this.#truth = {
