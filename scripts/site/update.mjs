@@ -14,7 +14,7 @@ import { withClusterGoals } from './cluster-goals.mjs';
 import { commandLinePage } from './command-text.mjs';
 import { limitSources, limitsPage } from './limits.mjs';
 import { withLogStatus } from './log-status.mjs';
-import { documentedCodes, failureIndex, failurePage } from './failure-text.mjs';
+import { failureIndex, failurePage, failurePageNames } from './failure-text.mjs';
 
 const update = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));
 
@@ -35,16 +35,11 @@ const parts = {
       'protocol/failures/classify.ts': 'clusterMeanings, logErrors, logMeanings, serviceMeanings, workerMeanings',
       'protocol/failures/meanings.ts': 'relayMeanings, relayReports',
     });
-    const tables = {
-      service: serviceMeanings,
-      relay: [...relayMeanings, ...Object.values(of.relayReports)],
-      worker: Object.values(of.workerMeanings),
-      cluster: Object.values(of.clusterMeanings),
-      log: [...Object.values(of.logMeanings), ...Object.values(of.logErrors)],
-    };
-    const all = Object.values(tables).flat();
-    for (const code of documentedCodes()) update(`docs/failures/${code}.md`, (text) => failurePage(text, code, all));
-    update('docs/failures/index.md', (text) => failureIndex(text, tables));
+    const { clusterMeanings, logMeanings, logErrors, workerMeanings } = of;
+    const others = [of.relayReports, clusterMeanings, logMeanings, logErrors, workerMeanings].flatMap(Object.values);
+    const all = [...serviceMeanings, ...relayMeanings, ...others];
+    for (const name of failurePageNames) update(`docs/failures/${name}.md`, (text) => failurePage(text, name, all));
+    update('docs/failures/index.md', (text) => failureIndex(text, all));
   },
   'command-line': async () => {
     const { exitCodeRows, loadCommands } = await fromSource({

@@ -1,9 +1,7 @@
 /** @lane processes */
 import { describe, expect, it } from '@jest/globals';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { FailureCode } from 'rx-trade-feed';
-import { relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
+import { LogError } from 'rx-trade-feed/log';
 import {
   clusterMeanings,
   logErrors,
@@ -11,71 +9,97 @@ import {
   serviceMeanings,
   workerMeanings,
 } from '../../src/protocol/failures/classify.js';
+import { type Meaning, relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
-import { fencesOf, read, root } from './fences.js';
+import { fencesOf, read } from './fences.js';
 import { itPrints } from './run-fences.js';
 import { siteLibrary } from './site.js';
 
-const { documentedCodes, failureIndex, failurePage } = await siteLibrary('failure-text.mjs');
+const { failureAddresses, failureIndex, failurePage, failurePages } = await siteLibrary('failure-text.mjs');
 
-const tables = {
-  service: serviceMeanings,
+const tables: Readonly<Record<string, readonly Meaning[]>> = {
+  ...Object.fromEntries(
+    (['ticket', 'handshake', 'stream'] as const).map((stage) => [
+      stage,
+      serviceMeanings.filter((row) => (row.stage ?? 'ticket') === stage),
+    ]),
+  ),
   relay: [...relayMeanings, ...Object.values(relayReports)],
-  worker: Object.values(workerMeanings),
   cluster: Object.values(clusterMeanings),
   log: [...Object.values(logMeanings), ...Object.values(logErrors)],
+  receiver: Object.values(workerMeanings),
 };
 const meanings = Object.values(tables).flat();
 const codes = [...new Set(meanings.map(({ code }) => code))].sort();
-const pageOf = (code: string): string => `docs/failures/${code}.md`;
+const pages = failurePages();
 
-it('every failure code has a page, and every page has a code', () => {
-  expect(documentedCodes()).toEqual(codes);
+it('every failure code has one section, on a page of a stage in which it happens', () => {
+  expect(pages.flatMap((page) => page.codes).toSorted()).toEqual(codes);
+  const strays = pages.flatMap(({ name, codes: ofPage }) =>
+    ofPage.filter((code) => !tables[name]?.some((row) => row.code === code)),
+  );
+  expect(strays).toEqual([]);
 });
 
+const installed = `${repository === '' ? 'node_modules/rx-trade-feed' : `${repository}/blob/main`}/docs/`;
+
 it.each(meanings.map((meaning) => [meaning.code, meaning] as const))(
-  'the message of %s ends with the address of its page, and the public text has none',
+  'the message of %s ends with the address of its section, and the public text has none',
   (code, meaning) => {
     const failure = createFailure(meaning, { stage: meaning.stage ?? 'stream' });
-    const [, address = ''] = / See (\S+)$/.exec(failure.message) ?? [];
-    const installed = repository === '' ? 'node_modules/rx-trade-feed/' : `${repository}/blob/main/`;
-    expect(address).toBe(`${installed}docs/failures/${code}.md`);
-    expect(existsSync(join(root, address.slice(installed.length)))).toBe(true);
+    const [, address] = / See (\S+)$/.exec(failure.message) ?? [];
+    expect(address).toBe(`${installed}${failureAddresses()[code]}`);
     expect(failure.toPublic().message).toBe(`${meaning.meaning} ${meaning.advice}`);
   },
 );
 
-it('the page that lists the codes has those of the library', () => {
-  expect(read(pageOf('index'))).toBe(failureIndex(read(pageOf('index')), tables));
+it.each(Object.keys(logErrors) as (keyof typeof logErrors)[])(
+  'the message of a LogError %s ends with the address of its section',
+  (code) => {
+    const { message } = new LogError(code, 'The problem.', { path: 'log' });
+    expect(message.split(' See ').at(-1)).toBe(`${installed}${failureAddresses()[code]}`);
+  },
+);
+
+it('the page that lists the codes has those of the library: run scripts/site/update.mjs failures', () => {
+  const page = read('docs/failures/index.md');
+  expect(page).toBe(failureIndex(page, meanings));
 });
 
-describe.each(codes)('the page of %s', (code) => {
-  const page = read(pageOf(code));
+it.each(pages.map(({ name }) => name))(
+  'the page %s says what the library says: run scripts/site/update.mjs failures',
+  (name) => {
+    const page = read(`docs/failures/${name}.md`);
+    expect(page).toBe(failurePage(page, name, meanings));
+  },
+);
 
-  it('says what the library says: run scripts/site/update.mjs failures', () => {
-    expect(page).toBe(failurePage(page, code, meanings));
-  });
+/** The program of each code: the only fence of its section. */
+const programs = pages.flatMap(({ name, codes: ofPage }) => {
+  const fences = fencesOf(`docs/failures/${name}.md`);
+  return ofPage.map((code, index) => ({
+    name: code,
+    code: fences[index]?.code ?? '',
+    expected: new RegExp(`^${code}$`),
+  }));
+});
 
-  it('has causes, what to do, and one program that prints the code', () => {
-    expect(page.match(/^## .+$/gm)).toEqual(['## Causes', '## What you do', '## Reproduce it']);
-    for (const heading of ['Causes', 'What you do']) expect(page).toMatch(new RegExp(`^## ${heading}\n\n- \\S`, 'm'));
-    expect(fencesOf(pageOf(code)).map(({ language, mark }) => [language, mark])).toEqual([['ts', `prints: ^${code}$`]]);
+describe.each(pages.map((page) => [page.name, page.codes] as const))('a section of the page %s', (name, ofPage) => {
+  it.each(ofPage)('%s says more than the message, and has one program', (code) => {
+    const [, section = ''] = read(`docs/failures/${name}.md`).split(`\n## ${code}\n\n`);
+    const [message = '', ...parts] = section.split(/\n## /)[0]!.split('\n\n');
+    expect(message).toMatch(/^(- )?\*\*/);
+    expect(parts[0]).not.toMatch(/^```/);
+    expect(section.split(/\n## /)[0]!.match(/^```.+$/gm)).toEqual(['```ts']);
   });
 });
 
 // Programs with a worker thread block their process.
-const blocking: readonly FailureCode[] = ['receiver-too-slow', 'receiver-failed'];
+const blocking: readonly string[] = ['receiver-too-slow', 'receiver-failed'] satisfies FailureCode[];
 
 describe.each([
-  ['of a feed or a relay', codes.filter((code) => !blocking.includes(code))],
-  ...blocking.map((code) => [`of a worker, ${code}`, [code]] as const),
-])('the program %s', (_kind, printed) =>
-  itPrints(
-    '%s prints its code',
-    printed.map((code) => ({
-      name: code,
-      code: fencesOf(pageOf(code))[0]!.code,
-      expected: new RegExp(`^${code}$`),
-    })),
-  ),
-);
+  ['of a feed, a relay, a cluster or a log', programs.filter(({ name }) => !blocking.includes(name))],
+  ...programs
+    .filter(({ name }) => blocking.includes(name))
+    .map((each) => [`of a worker, ${each.name}`, [each]] as const),
+])('the program %s', (_kind, ofKind) => itPrints('%s prints its code', ofKind));

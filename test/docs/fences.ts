@@ -6,6 +6,7 @@ export interface Fence {
   /** The position, such as `README.md:12`, which editors turn into a link. */
   readonly at: string;
   readonly language: string;
+  /** Begins with the code of the fence above it that is marked as `beginning`, if there's one. */
   readonly code: string;
   /** The text of the HTML comment before the fence; empty if there's none. */
   readonly mark: string;
@@ -45,6 +46,7 @@ export const commentFencesOf = (file: string): readonly Fence[] => {
 const fencesIn = (file: string, lines: readonly string[], firstLine: number): readonly Fence[] => {
   const fences: Fence[] = [];
   let open: { line: number; language: string; mark: string } | undefined;
+  let beginning = '';
   lines.forEach((line, index) => {
     const [, info] = /^```(.*)$/.exec(line) ?? [];
     if (info === undefined) return;
@@ -53,7 +55,11 @@ const fencesIn = (file: string, lines: readonly string[], firstLine: number): re
       return;
     }
     const code = lines.slice(open.line + 1, index).join('\n');
-    fences.push({ at: `${file}:${firstLine + open.line}`, language: open.language, code, mark: open.mark });
+    if (open.mark === 'beginning') beginning = `${code}\n`;
+    else {
+      const { line, language, mark } = open;
+      fences.push({ at: `${file}:${firstLine + line}`, language, code: beginning + code, mark });
+    }
     open = undefined;
   });
   if (open !== undefined) throw new Error(`${file}:${firstLine + open.line}: this fence is never closed`);

@@ -11,7 +11,8 @@ interface SiteLibrary {
   readonly runNamed: (name: string) => Promise<object>;
   readonly altTextOf: (run: object) => string;
   readonly diagramSvg: (run: object) => string;
-  readonly documentedCodes: () => readonly string[];
+  readonly failurePages: () => readonly { readonly name: string; readonly codes: readonly string[] }[];
+  readonly failureAddresses: () => Readonly<Record<string, string>>;
   readonly failurePage: Generate;
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;

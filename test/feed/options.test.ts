@@ -38,7 +38,7 @@ const refusalOf = (call: () => unknown): TradeFeedError => {
 };
 
 const invalid = (problem: string): string =>
-  `Invalid option: ${problem}. Correct it and start again. See node_modules/rx-trade-feed/docs/failures/invalid-options.md`;
+  `Invalid option: ${problem}. Correct it and start again. See node_modules/rx-trade-feed/docs/failures/ticket.md#invalid-options`;
 const refused = (name: string, value: unknown): TradeFeedError => refusalOf(() => resolveOptions({ [name]: value }));
 const everythingOf = (error: TradeFeedError): string =>
   inspect(error, { showHidden: true, depth: null }) + JSON.stringify(error) + String(error);
@@ -263,7 +263,7 @@ it.each([
   const { message } = refusalOf(() => tradeFeed$('market', options));
   expect(message).toBe(
     `Missing ${missing} No account? Run \`npx rx-trade-feed serve\`: it prints what to set. ` +
-      'See node_modules/rx-trade-feed/docs/failures/invalid-options.md',
+      'See node_modules/rx-trade-feed/docs/failures/ticket.md#invalid-options',
   );
 });
 

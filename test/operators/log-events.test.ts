@@ -4,6 +4,7 @@ import { type EventLevel, type EventLogger, type EventRecord, logEvents } from '
 import type { TradeFeedError } from '../../src/index.js';
 import { FeedWatch } from '../../src/operators/items/feed-watch.js';
 import type { Waiting } from '../../src/protocol/event-record.js';
+import { failurePage } from '../../src/protocol/failures/meanings.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import {
   disconnected,
@@ -124,8 +125,7 @@ describe('logEvents', () => {
   /** Returns what a log says about a failure: `F`, all; `s`, without the advice; `!`, with the way to the cause. */
   const formOf = ({ code, message, advice }: TradeFeedError, text: string): string | undefined => {
     const short = `Disconnected, ${code}: ${message.slice(0, message.indexOf(` ${advice}`))}`;
-    const page = `node_modules/rx-trade-feed/docs/failures/${code}.md`;
-    const cause = `That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`;
+    const cause = `That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(code)}`;
     const forms = { F: `Disconnected, ${code}: ${message}`, s: short, '!': `${short} ${cause}` };
     return Object.entries(forms).find(([, form]) => form === text)?.[0];
   };

@@ -232,6 +232,22 @@ export const relayMeanings: readonly Meaning[] = [
 /** `npm run addresses -- --write` also writes it into package.json; `npm publish` fails while it is empty. */
 export const repository = '' as string;
 
-/** Returns the address of the page about a failure code: in the repository, or in the package until there's one. */
-export const failurePage = (code: string): string =>
-  `${repository === '' ? 'node_modules/rx-trade-feed' : `${repository}/blob/main`}/docs/failures/${code}.md`;
+/**
+ * The pages of `docs/failures`: a code has its section on the first page whose pattern it matches, else on `ticket`.
+ * Patterns, because browsers load them, and a list of all codes is three times as large.
+ */
+const pages: Readonly<Record<string, RegExp>> = {
+  relay: /relay/,
+  receiver: /receiver/,
+  cluster: /cluster|engine|owner/,
+  log: /log|consumer/,
+  stream: /connection|access|client|server|policy|frame/,
+  handshake: /handshake|capacity|subprotocol|ticket-(rejected|expired)/,
+};
+
+/** Returns the address of the section about a code: in the repository, or in the package until there's one. */
+export const failurePage = (code: string): string => {
+  const page = Object.keys(pages).find((name) => pages[name]?.test(code)) ?? 'ticket';
+  const root = repository === '' ? 'node_modules/rx-trade-feed' : `${repository}/blob/main`;
+  return `${root}/docs/failures/${page}.md#${code}`;
+};
