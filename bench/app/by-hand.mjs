@@ -82,11 +82,4 @@ export const run = {
       if (value?.trades.some(({ wallet }) => wallet === wanted)) onWanted(value);
     });
   },
-  calls: ({ url, wallets, onWanted }) => {
-    const wanted = new Set(wallets);
-    receive(url, (data) => {
-      const value = transactionOf(data);
-      if (value !== undefined && wanted.has(value.from)) onWanted(value);
-    });
-  },
 };

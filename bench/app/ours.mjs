@@ -52,8 +52,4 @@ export const run = {
       .subscribe(each(onWanted)),
   wallet: ({ url, wallets: [wallet], onWanted }) =>
     feed$(url).pipe(whereField('trades[].wallet', wallet), decodeWith(Batch)).subscribe(each(onWanted)),
-  calls: ({ url, wallets, onWanted }) =>
-    feed$(url)
-      .pipe(whereField('from', new Set(wallets)), decodeWith(Transaction))
-      .subscribe(each(onWanted)),
 };

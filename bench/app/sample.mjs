@@ -10,13 +10,13 @@ const { run } = await import(`./${name}.mjs`);
 fillHeap(Number(heap));
 
 const { kind } = tasks[task];
-const { frameBytes } = batch({ size: Number(size), kind, protocol: 'plain' });
+const { frameBytes } = batch({ size: Number(size), kind });
 const { take, result } = counter({ frameBytes });
 /** The first windows, which both versions must compute alike. */
 const windows = [];
 let large = 0;
 run[task]({
-  url: `${origin}/${size}/${kind}/plain`,
+  url: `${origin}/${size}/${kind}`,
   wallets,
   onFrame: () => take(1),
   onWindow: (summary) => {

@@ -18,15 +18,12 @@ export const summaryOf = (transactions) => {
 /** Returns whether a transaction is shown at once. */
 export const isLarge = ({ value }) => value.length > 2 && value.charCodeAt(2) >= 'f'.charCodeAt(0);
 
-const everywhere = { ways: ['plain', 'tls'], heaps: [0, 300] };
-
 /**
  * The tasks and their payloads. Pending transactions: the app decodes, shares and windows all of them. Batches of trades: it wants those with a
- * trade of one of 500 wallets, or of one wallet. Single transactions: it wants those of 500 wallets.
+ * trade of one of 500 wallets, or of one wallet.
  */
 export const tasks = {
-  everything: { sizes: [200, 1_024], kind: 'text', ...everywhere },
-  wallets: { sizes: [250, 1_024, 4_096], kind: 'batches', ...everywhere },
-  wallet: { sizes: [250, 1_024, 4_096], kind: 'batches', ...everywhere },
-  calls: { sizes: [250, 1_024, 4_096], kind: 'calls', ways: ['plain'], heaps: [300] },
+  everything: { sizes: [200, 1_024], kind: 'text' },
+  wallets: { sizes: [250, 1_024, 4_096], kind: 'batches' },
+  wallet: { sizes: [250, 1_024, 4_096], kind: 'batches' },
 };

@@ -61,11 +61,11 @@ export const startPair = async ({ nats, sender }, frames) => {
   return { account, owner, follower, kill: () => Promise.all([owner.kill(), follower.kill()]) };
 };
 
-/** Resolves with the CPU time of the server in some seconds, and the report of each process. */
-const measure = async (processes, nats, seconds = measuredSeconds) => {
+/** Resolves with the CPU time of the server in the time of a measurement, and the report of each process. */
+const measure = async (processes, nats) => {
   for (const each of processes) each.send('begin');
   const before = nats.cpuNs();
-  await delay(seconds * 1_000);
+  await delay(measuredSeconds * 1_000);
   const serverNs = nats.cpuNs() - before;
   return { serverNs, reports: await Promise.all(processes.map((each) => each.report())) };
 };
@@ -109,37 +109,4 @@ export const measureAlone = async (running, plan) => {
   const { reports } = await measurePlan(running, plan, [alone]);
   await alone.kill();
   return reports[0].cpuNs / reports[0].count;
-};
-
-/**
- * Measures messages of the same size between two clients of NATS without a cluster.
- *
- * @param workUs - how long the sender and the receiver work for each message
- * @returns the CPU time of so many bytes as a frame has, in each process in ns
- */
-export const measureBare = async (nats, frames, workUs) => {
-  const window = Math.ceil(fullRates[frames].window / frames / 4) * 4;
-  const options = { port: nats.port, bytes: messageBytes(frames), window };
-  const receiver = await start('receiver', { ...options, workUs: workUs.receiver });
-  const sender = await start('sender', { ...options, workUs: workUs.sender });
-  reportFrom(receiver, sender, { window });
-  sender.send({ received: 0 });
-  await delay(warmUpMs);
-  const { serverNs, reports } = await measure([sender, receiver], nats);
-  await Promise.all([receiver.kill(), sender.kill()]);
-  const [ofSender, ofReceiver] = reports;
-  const arrived = ofReceiver.count * frames;
-  return {
-    owner: ofSender.cpuNs / ofSender.count / frames,
-    server: serverNs / arrived,
-    follower: ofReceiver.cpuNs / arrived,
-    rate: arrived / measuredSeconds,
-  };
-};
-
-/** Measures a pair without frames. Returns the CPU time of each process in ms a second. */
-export const measureIdle = async ({ nats }, { owner, follower }) => {
-  const seconds = 5;
-  const { serverNs, reports } = await measure([owner, follower], nats, seconds);
-  return [reports[0].cpuNs, serverNs, reports[1].cpuNs].map((ns) => ns / 1e6 / seconds);
 };

@@ -48,8 +48,7 @@ const { port } = await listen({
   start: (client) => (socket = client),
   hangUp: (client, answer) => client.end(answer),
 });
-// The session reads a size and a kind from the path.
-process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${port}/200/text/plain` });
+process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${port}` });
 process.on('message', ({ plan, received }) => {
   if (received !== undefined) return current?.received?.(received);
   current = plan;

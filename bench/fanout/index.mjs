@@ -45,7 +45,7 @@ const of = (version, count, key) => medianOf(samples(version, count), key);
 const ratioOf = (count) => pairedRatio(samples('by-hand', count), samples('ours', count), 'usPerFrame');
 const both = (read) => Object.keys(versions).map((version) => Math.round(read(version)));
 
-await report({
+report({
   bench: 'fanout',
   goals: counts.map((count) =>
     goal({

@@ -10,6 +10,7 @@ export const start = () => {
   relay.hold();
   let isOpen = false;
   return {
+    relay,
     handle,
     emit: (bytes) => {
       if (!isOpen && events.observed) {

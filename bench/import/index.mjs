@@ -2,17 +2,16 @@
 import { goal, measured, medianOf, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
 
 const imports = [
-  ...['nothing', 'rxjs', 'io-ts and fp-ts', 'ws', 'undici', 'the dependencies'],
-  ...['ours alone', 'ours', './operators', './browser', './relay', './testing'],
+  ...['nothing', 'rxjs', 'the dependencies', 'ours alone', 'ours'],
+  ...['./operators', './browser', './relay', './testing'],
 ];
 const feeds = ['a feed', 'a feed in a worker'];
-const workers = ['a worker', 'a worker with ws and undici'];
 // A sample takes a fraction of a second, and varies more than those of the other benchmarks.
 const rounds = Math.max(ROUNDS, 15);
 const of = await measured({
   title: 'import',
   rounds,
-  cells: [...imports, ...feeds, ...workers],
+  cells: [...imports, ...feeds],
   file: new URL('sample.mjs', import.meta.url),
 });
 
@@ -23,7 +22,7 @@ const tableOf = (title, names) => ({
   rows: names.map((name) => [name, middle(name, 'wallMs'), middle(name, 'cpuMs')]),
 });
 
-await report({
+report({
   bench: 'import',
   rounds,
   goals: [
@@ -49,6 +48,5 @@ await report({
   tables: [
     tableOf('An import in a new process, in ms', imports),
     tableOf('From subscribing to the first frame in a new process, after the import, in ms', feeds),
-    tableOf('A worker that only imports the packages that a feed in a worker needs, in ms', workers),
   ],
 });

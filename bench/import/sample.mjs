@@ -1,15 +1,12 @@
-// One sample: the CPU time and the duration of an import, of opening a feed after the import, or of a worker that only imports packages.
+// One sample: the CPU time and the duration of an import, or of opening a feed after the import.
 // `node bench/import/sample.mjs <name>`
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { cpuNs } from '../support/cpu.mjs';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const built = (file) => pathToFileURL(join(dist, file)).href;
-const codecs = ['io-ts', 'fp-ts/lib/Either.js'];
-const packages = ['rxjs', ...codecs, 'ws', 'undici'];
+const packages = ['rxjs', 'io-ts', 'fp-ts/lib/Either.js', 'ws', 'undici'];
 
 const load = async (modules) => {
   for (const each of modules) await import(each);
@@ -19,9 +16,6 @@ const load = async (modules) => {
 const imports = {
   nothing: [[], []],
   rxjs: [[], ['rxjs']],
-  'io-ts and fp-ts': [[], codecs],
-  ws: [[], ['ws']],
-  undici: [[], ['undici']],
   'the dependencies': [[], packages],
   'ours alone': [packages, [built('index.js')]],
   ours: [[], [built('index.js')]],
@@ -30,8 +24,6 @@ const imports = {
   './relay': [[], [built('relay/index.js')]],
   './testing': [[], [built('testing/index.js')]],
 };
-
-const workers = { 'a worker': [], 'a worker with ws and undici': ['ws', 'undici'] };
 
 /** Opens a feed of a service in another process, until its first frame. */
 const opening = async (receiveIn) => {
@@ -44,14 +36,6 @@ const opening = async (receiveIn) => {
   return { measured: () => firstValueFrom(feed$), stop };
 };
 
-/** Starts a worker, until it has imported some modules. */
-const starting = (modules) => {
-  const code = modules.map((each) => `import ${JSON.stringify(import.meta.resolve(each))};`);
-  const source = `${code.join('')} import { parentPort } from 'node:worker_threads'; parentPort.postMessage('ready');`;
-  const start = () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
-  return { measured: () => once(start(), 'message'), stop: () => {} };
-};
-
 const importing = async ([before, counted]) => {
   await load(before);
   return { measured: () => load(counted), stop: () => {} };
@@ -59,11 +43,7 @@ const importing = async ([before, counted]) => {
 
 const name = process.argv[2];
 const thread = { 'a feed': 'main', 'a feed in a worker': 'worker' }[name];
-const { measured, stop } = await (thread
-  ? opening(thread)
-  : name in workers
-    ? starting(workers[name])
-    : importing(imports[name]));
+const { measured, stop } = await (thread ? opening(thread) : importing(imports[name]));
 const from = { cpu: cpuNs(), wall: performance.now() };
 await measured();
 const cpuMs = cpuNs(from.cpu) / 1e6;

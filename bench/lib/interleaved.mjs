@@ -7,18 +7,12 @@ import { sample } from './sample.mjs';
  * Measures the contenders in turn, `rounds` times. Resolves with the samples of each, by round. Prints its progress to stderr.
  */
 export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench' }) => {
-  const { isTTY } = process.stderr;
   const names = Object.keys(contenders);
   const samples = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
-    const progress = `${title}: round ${round + 1} of ${rounds}`;
-    if (!isTTY) console.error(progress);
-    for (const name of names) {
-      if (isTTY) process.stderr.write(`\r\x1b[K${progress}, ${name}, load ${loadavg()[0].toFixed(1)}`);
-      samples[name].push(await contenders[name]());
-    }
+    console.error(`${title}: round ${round + 1} of ${rounds}, load ${loadavg()[0].toFixed(1)}`);
+    for (const name of names) samples[name].push(await contenders[name]());
   }
-  if (isTTY) process.stderr.write(`\r\x1b[K${title}: ${rounds} rounds of ${names.length}\n`);
   return samples;
 };
 

@@ -1,25 +1,14 @@
-// The options of every benchmark: `--rounds N`, or `--quick` for three rounds. `--help` prints them and measures nothing.
+// The options of every benchmark: `--rounds N`, or `--quick` for three rounds.
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
   },
   strict: false,
   allowPositionals: true,
 });
-if (values.help) {
-  console.log(`Usage: npm run bench -- NAME [options]
-
-  --rounds N  measures each contender N times instead of 9; fewer than 9 change no result
-  --quick     three rounds
-  --write     all: measures nothing, updates the pages from bench/results
-
-\`npm run bench\` lists the names. all accepts names too: npm run bench -- all replay micro`);
-  process.exit();
-}
 const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
 if (!Number.isInteger(rounds) || rounds < 1)
   throw new RangeError(`--rounds must be a whole number of at least 1, not ${values.rounds}.`);

@@ -14,7 +14,7 @@ const of = await measured({
 const cursor = (size) =>
   summary(of('consume, batches of 1', size).map(({ ns }, round) => ns - of('read', size)[round].ns));
 
-await report({
+report({
   bench: 'log',
   goals: [
     ...sizes.flatMap((size) => [

@@ -1,6 +1,6 @@
 // Everything that holds frames. Each subscribes to a Subject and returns an object that must stay alive while it holds frames. `count` is
 // the number of held frames if it isn't the number of emitted frames.
-import { map, NEVER, tap } from 'rxjs';
+import { NEVER, tap } from 'rxjs';
 import {
   conflate,
   countWindow,
@@ -55,11 +55,6 @@ export const holders = {
   },
   toReadable: (frames) => {
     const stream = toReadable(roomy)(frames);
-    stream.read();
-    return stream;
-  },
-  'toReadable of bytes': (frames) => {
-    const stream = toReadable({ ...roomy, objectMode: false })(frames.pipe(map((frame) => frame.data)));
     stream.read();
     return stream;
   },

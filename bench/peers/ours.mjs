@@ -15,14 +15,6 @@ const readers = {
 /** Cheap operators, as an application has them. */
 const pipes = {
   0: (frames$, mode, take, size) => frames$.subscribe(readers[mode](take, size)),
-  3: (frames$, mode, take) =>
-    frames$
-      .pipe(
-        filter((frame) => frame.connection > 0),
-        map(read[mode]),
-        filter((payload) => payload.length > 2),
-      )
-      .subscribe((payload) => take(payload.length)),
   6: (frames$, mode, take) => {
     let seen = 0;
     frames$
@@ -38,10 +30,9 @@ const pipes = {
   },
 };
 
-export const open = ({ origin, path, mode, size, take, operators = 0, isPlain = false }) => {
-  const baseUrl = origin.replace('ws', 'http') + path;
+export const open = ({ url, mode, size, take, operators = 0, isPlain = false }) => {
   // A custom agent disables the fast path.
-  const Agent = origin.startsWith('wss:') ? HttpsAgent : HttpAgent;
-  const frames$ = tradeFeed$('market', { baseUrl, apiKey: 'bench-key', ...(isPlain && { agent: new Agent() }) });
-  pipes[operators](frames$, mode, take, size);
+  const Agent = url.startsWith('wss:') ? HttpsAgent : HttpAgent;
+  const options = { baseUrl: url.replace('ws', 'http'), apiKey: 'bench-key', ...(isPlain && { agent: new Agent() }) };
+  pipes[operators](tradeFeed$('market', options), mode, take, size);
 };

@@ -6,10 +6,9 @@
 import { connect, createServer } from 'node:net';
 import { freePort } from '../support/listen.mjs';
 
-const { round, floor, max } = Math;
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-// A Node timer is up to 2 ms late, a tenth of the shortest round trip. So the last 1.5 ms are waited for with `setImmediate`.
+// A Node timer is up to 2 ms late, too much for a round trip of 50 ms. So the last 1.5 ms are waited for with `setImmediate`.
 const LAST_MOMENT_MS = 1.5;
 const queue = [];
 let [timer, turn] = [];
@@ -19,7 +18,7 @@ const run = () => {
   while (queue.length > 0 && queue[0].dueMs <= nowMs()) queue.shift().act();
   if (queue.length === 0) return;
   const leftMs = queue[0].dueMs - nowMs() - LAST_MOMENT_MS;
-  if (leftMs >= 1) timer = setTimeout(run, floor(leftMs));
+  if (leftMs >= 1) timer = setTimeout(run, Math.floor(leftMs));
   else turn = setImmediate(run);
 };
 const at = (dueMs, act) => {
@@ -38,28 +37,19 @@ const piped = (from, to, writtenMs, delayMs) => {
     .on('error', () => {});
 };
 
-// The time that the relay itself needs for a round trip. The parent measures it with the echo, and it is subtracted from the delays.
-let overheadMs = 0;
-
 const listen = (roundTripMs, port) => {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const acceptedMs = nowMs();
     const service = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-    const oneWayMs = (roundTripMs - overheadMs) / 2;
-    piped(client, service, () => max(nowMs(), acceptedMs + roundTripMs), oneWayMs);
-    piped(service, client, nowMs, oneWayMs);
+    piped(client, service, () => Math.max(nowMs(), acceptedMs + roundTripMs), roundTripMs / 2);
+    piped(service, client, nowMs, roundTripMs / 2);
   });
   return freePort(server);
 };
 
-const echo = createServer({ noDelay: true }, (client) => client.pipe(client).on('error', () => {}));
-
 const [roundTrips, ...ports] = process.argv.slice(2);
-const shortestMs = Number(roundTrips.split(',')[0]);
 const lines = {};
 for (const roundTripMs of roundTrips.split(',').map(Number))
-  lines[roundTripMs] = await Promise.all(ports.map((port) => listen(roundTripMs, round(port))));
-const echoPort = await listen(shortestMs, await freePort(echo));
-process.on('message', (message) => ({ overheadMs } = message));
-process.send({ type: 'listening', lines, echo: { port: echoPort, roundTripMs: shortestMs } });
+  lines[roundTripMs] = await Promise.all(ports.map((port) => listen(roundTripMs, Number(port))));
+process.send({ type: 'listening', lines });
 process.once('disconnect', () => process.exit());

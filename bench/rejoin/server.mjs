@@ -1,32 +1,27 @@
-// A relay's process while pages come back: `node server.mjs`. 500 frames of 1 KB a second, and `/health` for a probe.
+// A relay's process while pages come back: `node server.mjs`. 500 frames of 1 KB a second.
 //
 // It sends these IPC messages: `listening` (port), and `report` after any message: what was longest since the last one. `heldMs` is the time that
 // the event loop was held, `heldCpuMs` the CPU time of it, which doesn't count what other processes of the machine take; `liveMs` is how old
 // a frame was when it was written to a live page.
 import { createServer } from 'node:http';
-import { Subject } from 'rxjs';
-import { Frame } from '../../dist/index.js';
-import { createRelay, relayHandler } from '../../dist/relay/index.js';
 import { FRAME_BYTES, FRAMES_PER_SECOND, textOf } from '../fanout/frames.mjs';
+import { start } from '../fanout/ours.mjs';
 import { cpuNs } from '../support/cpu.mjs';
 
 const longest = { heldMs: 0, heldCpuMs: 0, liveMs: 0 };
 const record = (name, ms) => (longest[name] = Math.max(longest[name], ms));
 
-const events = new Subject();
-const relay = createRelay(events, { maxClients: 10_000 });
+const { relay, handle, emit } = start();
 relay.messages$().subscribe(({ type, data }) => {
   if (type !== undefined) return;
   for (const [, at] of data.matchAll(/"receivedAt":(\d+)/g)) record('liveMs', Date.now() - Number(at));
 });
-events.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
 
 let frames = 0;
 const begun = performance.now();
 setInterval(() => {
   const due = Math.floor(((performance.now() - begun) * FRAMES_PER_SECOND) / 1_000);
-  for (; frames < due; frames += 1)
-    events.next(new Frame('market', Buffer.from(textOf(frames, FRAME_BYTES)), false, Date.now(), 1));
+  for (; frames < due; frames += 1) emit(Buffer.from(textOf(frames, FRAME_BYTES)));
 }, 2);
 
 const beatMs = 5;
@@ -44,8 +39,6 @@ process.on('message', () => {
 });
 process.once('disconnect', () => process.exit());
 
-const handle = relayHandler(relay, { authorize: () => true });
-const server = createServer((request, response) => {
-  if (request.url === '/health') response.end('ok');
-  else handle(request, response);
-}).listen(0, '127.0.0.1', () => process.send({ type: 'listening', port: server.address().port }));
+const server = createServer(handle).listen(0, '127.0.0.1', () => {
+  process.send({ type: 'listening', port: server.address().port });
+});

@@ -14,7 +14,7 @@ const of = await measured({
 const ratioOf = (way) => pairedRatio(of(way, 'time'), of('map', 'time'), 'ns');
 const bytesOf = (way) => Math.round(medianOf(of(way, 'memory'), 'bytes'));
 
-await report({
+report({
   bench: 'settle',
   goals: [
     goal({ id: 'settle/map', what: 'settle / a bare Map, CPU time of a trade', ratio: ratioOf('settle'), atMost: 4 }),

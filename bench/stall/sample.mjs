@@ -1,27 +1,21 @@
 // One sample of a feed of frames from a sender in another process. The options are JSON.
 //
-//   node bench/stall/sample.mjs flooded '{ "receiveIn": "worker", "size": 200 }'                            frames and CPU time, not blocked
 //   node bench/stall/sample.mjs latency '{ "receiveIn": "worker" }'                                         the latency of each frame in µs
 //   node bench/stall/sample.mjs stalled '{ "receiveIn": "worker", "bytesPerSecond": 10e6, "blockedMs": 8000 }'
 //   node bench/stall/sample.mjs stalled '{ "receiveIn": "main", "bytesPerSecond": 10e6, "busyMs": 50, "freeMs": 1, "forMs": 4000 }'
 import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeedEvents$ } from '../../dist/index.js';
 import { quantile } from '../lib/stats.mjs';
-import { cpuNs } from '../support/cpu.mjs';
 import { nowUs, readStamp } from '../support/stamp.mjs';
 import { startSender } from '../support/child.mjs';
 
 const [what, optionsText] = process.argv.slice(2);
-const { receiveIn, receiveBufferBytes, warmUpMs, forMs, ...options } = JSON.parse(optionsText);
+const { receiveIn, warmUpMs, forMs, ...options } = JSON.parse(optionsText);
 
 const seen = { frames: 0, missing: 0, last: -1, reported: 0, failed: undefined };
 /** Subscribes to the feed of a sender. Resolves with the subscription after the first frame. */
 const receive = async (baseUrl, onFrame = () => {}) => {
-  const settings = { baseUrl, apiKey: 'bench-key', receiveIn };
-  const subscription = tradeFeedEvents$('market', {
-    ...settings,
-    ...(receiveIn === 'worker' && { receiveBufferBytes }),
-  }).subscribe({
+  const subscription = tradeFeedEvents$('market', { baseUrl, apiKey: 'bench-key', receiveIn }).subscribe({
     next: (event) => {
       if (event.type === 'opened') seen.last = -1;
       if (event.type === 'gap') seen.reported += event.missed ?? 0;
@@ -35,18 +29,6 @@ const receive = async (baseUrl, onFrame = () => {}) => {
   return subscription;
 };
 const startPaced = (rate) => startSender('paced-sender', [JSON.stringify({ frameBytes: 1024, ...rate })]);
-
-const flooded = async ({ size }) => {
-  const sender = await startSender('flood-sender');
-  await receive(`http://127.0.0.1:${sender.port}/${size}/text/plain`);
-  await wait(warmUpMs);
-  const begun = { ...seen, at: performance.now(), cpu: cpuNs() };
-  await wait(forMs);
-  const seconds = (performance.now() - begun.at) / 1000;
-  const frames = seen.frames - begun.frames;
-  await sender.stop();
-  return { framesPerSecond: frames / seconds, cpuNs: cpuNs(begun.cpu) / frames };
-};
 
 const latency = async () => {
   const sender = await startPaced({ framesPerSecond: 10_000 });
@@ -107,5 +89,5 @@ const stalled = async ({ blockedMs, busyMs, freeMs, ...rate }) => {
   return result;
 };
 
-console.log(JSON.stringify(await { flooded, latency, stalled }[what](options)));
+console.log(JSON.stringify(await { latency, stalled }[what](options)));
 process.exit();

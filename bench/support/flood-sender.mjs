@@ -1,6 +1,6 @@
 // A sender in a separate process: writes prepared batches as fast as the socket drains.
 //
-//   node bench/support/flood-sender.mjs [--tls]     then connect to ws://127.0.0.1:PORT/200/text/plain
+//   node bench/support/flood-sender.mjs [--tls]     then connect to ws://127.0.0.1:PORT/200/text
 import { batch } from './frames.mjs';
 import { flooding, listen } from './listen.mjs';
 import { parsePath } from './session.mjs';

@@ -1,14 +1,7 @@
-// Frames that a receiver holds before it reads them, as a window or a queue does.
-
 /** How many bytes are held: a second of a feed of 64 MB a second. The flood of the sender fills it in less time. */
-export const HELD_BYTES = 64e6;
+const HELD_BYTES = 64e6;
 
-/**
- * Returns a function that holds a frame and reads the oldest one when the memory is used up.
- *
- * @param size - the size of a payload in bytes
- * @param read - is called with each frame after it was held
- */
+/** Returns a function that holds frames of `size` bytes, as a window or a queue does, and reads the oldest one when the memory is used up. */
 export const hold = (size, read) => {
   const held = new Array(Math.ceil(HELD_BYTES / size)).fill(undefined);
   let at = 0;

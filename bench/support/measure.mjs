@@ -10,44 +10,33 @@ const COUNTED_MS = 250;
 /** How many bytes are received before the clock is read again. */
 const STRIDE_BYTES = 4 * 2 ** 20;
 
-const now = () => ({ cpu: cpuNs() / 1e6, wall: performance.now() });
+const cpuMs = () => cpuNs() / 1e6;
 
 /**
- * Creates a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that doesn't parse frames.
+ * Creates a counter for a receiver, which calls `take(length)` for each frame.
  *
  * `result` resolves after enough frames. The CPU time is that of the whole process, including garbage collection and compilation.
  * `unitsPerFrame` is the mean length of a frame: it shows that every peer received the same.
  */
 export const counter = ({ frameBytes, warmUpMs = WARM_UP_MS, countedMs = COUNTED_MS }) => {
   const stride = Math.max(16, Math.round(STRIDE_BYTES / frameBytes));
-  let [taken, units, bytes, mark] = [0, 0, 0, stride];
+  let [taken, units, mark] = [0, 0, stride];
   let [first, begun, resolve] = [];
   const result = new Promise((done) => (resolve = done));
 
-  const figures = (end) => {
-    const frames = taken - begun.taken;
-    const wallMs = end.wall - begun.wall;
-    return {
-      frames,
-      ns: ((end.cpu - begun.cpu) * 1e6) / frames,
-      wallNs: (wallMs * 1e6) / frames,
-      framesPerSecond: (frames * 1e3) / wallMs,
-      megabytesPerSecond: (frames * frameBytes) / wallMs / 1e3,
-      unitsPerFrame: (units - begun.units) / frames,
-    };
-  };
   const onMark = () => {
     mark += stride;
-    const end = now();
+    const now = cpuMs();
     // From the first frames on, without the time to load and connect.
-    first ??= end;
+    first ??= now;
     if (begun === undefined) {
-      if (end.cpu - first.cpu < warmUpMs) return;
+      if (now - first < warmUpMs) return;
       globalThis.gc?.();
-      begun = { taken, units, ...now() };
-    } else if (end.cpu - begun.cpu >= countedMs) {
+      begun = { taken, units, cpu: cpuMs() };
+    } else if (now - begun.cpu >= countedMs) {
       mark = Infinity;
-      resolve(figures(end));
+      const frames = taken - begun.taken;
+      resolve({ frames, ns: ((now - begun.cpu) * 1e6) / frames, unitsPerFrame: (units - begun.units) / frames });
     }
   };
   const take = (length) => {
@@ -55,11 +44,5 @@ export const counter = ({ frameBytes, warmUpMs = WARM_UP_MS, countedMs = COUNTED
     taken += 1;
     if (taken >= mark) onMark();
   };
-  const takeBytes = (count) => {
-    units += count;
-    bytes += count;
-    taken = Math.floor(bytes / frameBytes);
-    if (taken >= mark) onMark();
-  };
-  return { take, takeBytes, result };
+  return { take, result };
 };

@@ -58,7 +58,7 @@ const { port } = await listen({
     socket.end(answer);
   },
 });
-report({ type: 'listening', baseUrl: `http://127.0.0.1:${port}/${frameBytes}/text/plain` });
+report({ type: 'listening', baseUrl: `http://127.0.0.1:${port}` });
 
 const commands = {
   count: () => report({ type: 'count', connections: [...connections].map(({ sent }) => ({ sent })) }),

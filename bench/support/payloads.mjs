@@ -13,8 +13,8 @@ const hexOf = (random, digits) =>
     .join('')
     .slice(0, digits);
 
-const transaction = (random, inputDigits, from = `0x${hexOf(random, 40)}`) =>
-  `{"hash":"0x${hexOf(random, 16)}","from":"${from}","nonce":${random() % 5000},` +
+const transaction = (random, inputDigits) =>
+  `{"hash":"0x${hexOf(random, 16)}","from":"0x${hexOf(random, 40)}","nonce":${random() % 5000},` +
   `"value":"0x${hexOf(random, 10)}","gas":"0x${hexOf(random, 4)}","fee":"0x${hexOf(random, 8)}","input":"0x${hexOf(random, inputDigits)}"}`;
 
 /** Returns one payload: a transaction, or an array of them if `bytes` is large. The last `input` fills the remaining bytes. */
@@ -44,7 +44,7 @@ export const beyondAscii = (data) => {
   return copy;
 };
 
-/** 500 addresses: the first one sends one in a thousand of the {@link wantedPayloads}. */
+/** 500 addresses: the first one sends one in a thousand of the {@link tradeBatches}. */
 export const wallets = Array.from({ length: 500 }, (_, n) => `0x${hexOf(seeded(1_000_000 + n), 40)}`);
 
 const trade = (random, wallet = `0x${hexOf(random, 40)}`) =>
@@ -63,27 +63,12 @@ const tradeBatch = (bytes, seed, wallet) => {
   }
   // The wanted trade is in the middle.
   trades.push(...trades.splice(0, Math.ceil(trades.length / 2)));
-  return textOf(trades, hexOf(random, bytes - textOf(trades, '').length));
+  return Buffer.from(textOf(trades, hexOf(random, bytes - textOf(trades, '').length)), 'latin1');
 };
 
-const callTransaction = (bytes, seed, from) => {
-  const random = seeded(seed);
-  const empty = transaction(random, 0, from);
-  return empty.replace('"input":"0x', `"input":"0x${hexOf(random, bytes - empty.length)}`);
-};
-
-const wantedKinds = { batches: tradeBatch, calls: callTransaction };
-
-/** The kinds of {@link wantedPayloads}. */
-export const isWantedKind = (kind) => kind in wantedKinds;
-
-/**
- * Returns 4 000 payloads of exactly `bytes`, 256 different ones and that of the first wallet: one in a thousand. `batches` are of trades, with
- * more of them if they are larger; `calls` are single transactions, with a longer `input`.
- */
-export const wantedPayloads = (bytes, kind) => {
-  const one = (...args) => Buffer.from(wantedKinds[kind](bytes, ...args), 'latin1');
-  const others = Array.from({ length: 256 }, (_, n) => one(n + 1));
-  const wanted = one(257, wallets[0]);
+/** Returns 4 000 batches of trades of exactly `bytes`, 256 different ones and that of the first wallet: one in a thousand. */
+export const tradeBatches = (bytes) => {
+  const others = Array.from({ length: 256 }, (_, n) => tradeBatch(bytes, n + 1));
+  const wanted = tradeBatch(bytes, 257, wallets[0]);
   return Array.from({ length: 4_000 }, (_, n) => (n % 1_000 === 500 ? wanted : others[n % 256]));
 };

@@ -1,16 +1,16 @@
-// The server side of one connection, without a library: ticket requests, the upgrade, and the first messages of a protocol.
+// The server side of one connection, without a library: ticket requests, the upgrade, and the close frame of the client.
 import { createHash } from 'node:crypto';
-import { frame, protocols } from './frames.mjs';
+import { frame } from './frames.mjs';
 
 /** The subprotocol that the answer to a ticket request names. */
 export const SUBPROTOCOL = 'mmp.trade-batch.v1';
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Reads the path of a request: `/200/text/plain` is a size, a kind and a protocol. */
+/** Reads the path of a request: `/200/text` is a size and a kind. */
 export const parsePath = (path) => {
-  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|batches|calls|prices|binary)\/(\w+)/.exec(path) ?? [];
-  if (!protocols.includes(protocol)) throw new RangeError(`Invalid path: ${path}`);
-  return { size: Number(size), kind, protocol };
+  const [, size, kind] = /^\/(\d+)\/(text|unicode|batches|binary)/.exec(path) ?? [];
+  if (kind === undefined) throw new RangeError(`Invalid path: ${path}`);
+  return { size: Number(size), kind };
 };
 
 /** Returns the answer to an upgrade with this key. */
@@ -46,18 +46,6 @@ export const ticketResponse = (wssUrl) => {
 /** Returns a header of a request, up to the first comma. */
 export const headerOf = (head, name) => new RegExp(`^${name}: *([^,\\r]*)`, 'im').exec(head)?.[1];
 
-const json = (value) => frame(Buffer.from(JSON.stringify(value)));
-
-/** The answer to a message of the client, and whether frames may follow it. */
-const answers = {
-  graphql: ({ type }) =>
-    type === 'connection_init' ? { answer: json({ type: 'connection_ack' }) } : { isStart: type === 'subscribe' },
-  centrifuge: ({ id, connect }) =>
-    connect
-      ? { answer: json({ id, connect: { client: 'bench', version: '1', subs: { feed: {} } } }), isStart: true }
-      : {},
-};
-
 /** Reads the first frame of the client, which is short and masked. Returns `undefined` while bytes are missing. */
 const frameIn = (bytes) => {
   if (bytes.length < 6) return undefined;
@@ -79,30 +67,24 @@ const frameIn = (bytes) => {
  * @param hangUp - is called with the answer to the close frame of the client
  */
 export const session = ({ origin, write, start, hangUp = () => {} }) => {
-  let protocol;
-  let path = '';
+  let isOpen = false;
   let rest = Buffer.alloc(0);
-  const greet = (bytes) => {
+  const listen = (bytes) => {
     rest = Buffer.concat([rest, bytes]);
     for (let next = frameIn(rest); next; next = frameIn(rest)) {
       rest = rest.subarray(next.end);
       if (next.opcode === 8) hangUp(frame(next.data, 'close'));
-      if (next.opcode !== 1) continue;
-      const { answer, isStart } = answers[protocol]?.(JSON.parse(next.data.toString())) ?? {};
-      if (answer) write(answer);
-      if (isStart) start(path);
     }
   };
   const request = (text) => {
     const [method, target] = text.split(' ');
     if (method === 'POST') return write(ticketResponse(origin + target.replace(/\/v1\/wss\/tickets$/, '')));
-    path = target;
-    ({ protocol } = parsePath(path));
+    isOpen = true;
     write(upgradeResponse(headerOf(text, 'sec-websocket-key'), headerOf(text, 'sec-websocket-protocol')));
-    if (protocol === 'plain') start(path);
+    start(target);
   };
   const read = requests(request);
-  return (bytes) => (protocol === undefined ? read(bytes) : greet(bytes));
+  return (bytes) => (isOpen ? listen(bytes) : read(bytes));
 };
 
 /** Returns a function that reads bytes, and calls back with the head of each request. Its body is small and not used. */
