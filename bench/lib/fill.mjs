@@ -7,10 +7,3 @@ export const fillBetween = (text, open, close, part) => {
   if (from === -1 || to === -1) throw new Error(`The text has no ${open} … ${close}`);
   return `${text.slice(0, from + open.length)}\n\n${part}\n\n${text.slice(to)}`;
 };
-
-/** Replaces the text between the marks `<!-- MARK:NAME -->` and `<!-- /MARK -->` of each section. */
-export const fill = (document, sections, mark) =>
-  Object.entries(sections).reduce(
-    (text, [name, section]) => fillBetween(text, `<!-- ${mark}:${name} -->`, `<!-- /${mark} -->`, section),
-    document,
-  );
