@@ -178,7 +178,7 @@ const newKey = () => service.createAccount().createApiKey();
 
 test('the Dockerfile of examples/docker builds a bundle that receives, and ends on SIGTERM', async (t) => {
   const context = newFolder();
-  const [, build] = /^"build": "(.+)"$/m.exec(guide);
+  const [, build] = /^npm pkg set scripts\.build="(.+?)"$/ms.exec(guide.replaceAll(/\\\n */g, ''));
   const { dependencies } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'));
   const packages = { rxjs: dependencies.rxjs, 'rx-trade-feed': 'file:rx-trade-feed.tgz' };
   const manifest = { type: 'module', scripts: { build }, dependencies: packages };

@@ -1,4 +1,4 @@
-// Follows docs/how-to/browsers.md and docs/recipes as a newcomer: installs the packed package in an empty project, saves the programs under the names
+// Follows docs/browsers.md and docs/recipes as a newcomer: installs the packed package in an empty project, saves the programs under the names
 // of the guide, runs them, and opens the printed addresses in Chromium. test/docs/recipes.test.ts runs the recipes that need no database and no page.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,14 +9,15 @@ import { after, test } from 'node:test';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import { fencesOf, launchChromium, newPage, installPackages, start, tarball, temporaryFolder } from './support.mjs';
 
-const guides = ['docs/how-to/browsers.md', 'docs/recipes/plain-page.md', 'docs/recipes/postgres.md'];
+const guides = ['docs/browsers.md', 'docs/recipes/postgres.md'];
 /** Returns the code blocks of a guide in a language. */
 const codeOf = (guide, lang) => fencesOf(guide).flatMap(({ language, code }) => (language === lang ? [code] : []));
-const [browsers, plainPage, postgres] = guides;
+const [browsers, postgres] = guides;
 
 /** Postgres as WebAssembly, with its wire protocol. */
 const database = ['@electric-sql/pglite@0.5.14', '@electric-sql/pglite-socket@0.2.17'];
-const [server] = codeOf(browsers, 'ts');
+const [server, ...scripts] = codeOf(browsers, 'ts');
+const pages = codeOf(browsers, 'html');
 const project = temporaryFolder('rx-trade-feed-recipes-');
 const packages = new Set(
   guides.flatMap((file) => /^npm install rx-trade-feed (.+)$/m.exec(readFileSync(file, 'utf8'))[1].split(' ')),
@@ -37,11 +38,11 @@ const run = (t, name, { account = service.createAccount({ plan: 'developer' }), 
   return { account, ...start(t, process.execPath, [name], options) };
 };
 
-/** Opens the address that the server of the guide prints. */
-const openPage = async (t, guide, script) => {
+/** Opens the address that the server of the guide prints, with the first page of the guide or the second. */
+const openPage = async (t, n) => {
   writeFileSync(join(project, 'server.mjs'), server);
-  writeFileSync(join(project, 'index.html'), codeOf(guide, 'html')[0]);
-  writeFileSync(join(project, 'page.mjs'), script);
+  writeFileSync(join(project, 'index.html'), pages[n]);
+  writeFileSync(join(project, 'page.mjs'), scripts[n]);
   const { account, printed } = run(t, 'server.mjs', { env: { PORT: '0' } });
   const [, address] = await printed(/^open (http\S+)$/m);
   const { page, errors, close } = await newPage(browser);
@@ -55,7 +56,7 @@ const openPage = async (t, guide, script) => {
 };
 
 test('the address that the guide for browsers prints opens a page with live frames, and nobody else receives the feed', async (t) => {
-  const { address, page, errors } = await openPage(t, browsers, codeOf(browsers, 'ts')[1]);
+  const { address, page, errors } = await openPage(t, 0);
   await page.getByText('The feed is live.').waitFor();
   await page.getByText(/^\{"batch":\d+,.+\}$/).waitFor();
   await page.reload();
@@ -64,8 +65,8 @@ test('the address that the guide for browsers prints opens a page with live fram
   assert.equal((await fetch(`${address}/feed`)).status, 403);
 });
 
-test('the page without a framework shows prices, survives a reload, and says when frames may be missing', async (t) => {
-  const { account, page, errors } = await openPage(t, plainPage, codeOf(plainPage, 'ts')[0]);
+test('the live table of the guide for browsers shows prices, survives a reload, and says when frames may be missing', async (t) => {
+  const { account, page, errors } = await openPage(t, 1);
   for (const again of [false, true]) {
     if (again) await page.reload();
     await page.getByText(/The feed is live, [1-9]\d* frames a second\.\s*$/).waitFor();

@@ -42,13 +42,11 @@ const documentOf = (at: string): string => at.replace(/:.*/, '');
 /** Fences in other languages, by document, that another test reads. */
 const readElsewhere: readonly string[] = [
   'docs/testing.md js', // test/docs/commonjs-jest.test.ts
-  'docs/how-to/browsers.md html', // test/apps/recipes.test.mjs
-  'docs/recipes/plain-page.md html', // test/apps/recipes.test.mjs
+  'docs/browsers.md html', // test/apps/recipes.test.mjs
   'docs/recipes/postgres.md sql', // test/apps/recipes.test.mjs
   'docs/recipes/wallets.md text', // test/docs/recipes.test.ts
   'docs/how-to/proxies.md nginx', // test/docs/site.test.ts
   'docs/how-to/query-log.md sql', // test/peers/query-log.test.mjs
-  'docs/how-to/bundling.md json', // test/apps/bundlers.test.mjs
   'docs/nestjs.md json', // test/apps/nestjs-11.test.mjs
   'docs/replicas.md console', // test/cli/commands/cluster.test.ts
   'docs/interop.md js', // test/apps/interop.test.mjs

@@ -63,12 +63,6 @@ describe('the options of docs/options.md', () => {
   });
 });
 
-it('the options of a relay in docs/relay.md have the defaults of the library', () => {
-  const [rows = []] = tablesUnder('docs/relay.md', 'On the server');
-  const defaults = Object.entries(resolveRelayOptions()).map(([name, value]) => [name, textOf(value)]);
-  expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
-});
-
 it('docs/outcomes.md has the bounds of settle with their defaults', () => {
   const [rows = []] = tablesUnder('docs/outcomes.md', 'What it remembers');
   const defaults: Readonly<Record<string, unknown>> = settingsOf({ key: String, withinMs: 1 });

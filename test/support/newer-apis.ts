@@ -1,5 +1,5 @@
 /**
- * Deletes APIs that are newer than the oldest supported browser (docs/relay.md). Returns the names it couldn't delete.
+ * Deletes APIs that are newer than the oldest supported browser (docs/browsers.md). Returns the names it couldn't delete.
  *
  * Other contexts run this function's source text, so it mustn't refer to anything outside.
  */
