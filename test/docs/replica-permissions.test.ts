@@ -73,8 +73,10 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
     broker = await startBroker('redis', folder.path('redis'));
     const admin = new Redis(broker.port, '127.0.0.1');
     for (const account of ['main', 'other']) {
-      const [command, ...args] = fenceWith('ACL SETUSER').replaceAll('main', account).split(' ');
-      await admin.call(command!, ...args);
+      for (const line of fenceWith('ACL SETUSER').replaceAll('main', account).split('\n')) {
+        const [command, ...args] = line.split(' ');
+        await admin.call(command!, ...args);
+      }
     }
     admin.disconnect();
   });
