@@ -1,4 +1,4 @@
-// Runs the features of the package in each runtime, and compares the results with the table of docs/project/runtimes.md. Bun and Deno come from npm.
+// Runs the features of the package in each runtime, and compares the results with the table of docs/runtimes.md. Bun and Deno come from npm.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
@@ -27,9 +27,9 @@ const commands = {
 
 const certificate = JSON.stringify(await createCertificate());
 
-const [[, ...runtimes], , ...rows] = tableOf('docs/project/runtimes.md');
+const [[, ...runtimes], , ...rows] = tableOf('docs/runtimes.md');
 
-test('the table in docs/project/runtimes.md has all runtimes', () => assert.deepEqual(runtimes, Object.keys(commands)));
+test('the table in docs/runtimes.md has all runtimes', () => assert.deepEqual(runtimes, Object.keys(commands)));
 
 for (const [at, runtime] of runtimes.entries()) {
   const [command, ...args] = commands[runtime];
@@ -50,7 +50,7 @@ for (const [at, runtime] of runtimes.entries()) {
     });
 }
 
-test('each cell of the table in docs/project/runtimes.md is yes or no', () =>
+test('each cell of the table in docs/runtimes.md is yes or no', () =>
   assert.deepEqual(
     rows.flat().filter((cell) => !['yes', 'no'].includes(cell)),
     rows.map(([feature]) => feature),
