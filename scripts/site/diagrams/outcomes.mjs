@@ -21,7 +21,7 @@ const chainOf = (line, { missedAt, failed }) => {
       ...{ at, id: chain.length, parent, height, trades: isEmpty ? [] : [letter], isShown: at !== missedAt },
       ...{
         kind: isEmpty ? 'event' : 'value',
-        label: isFork ? 'empty, fork' : isEmpty ? 'empty' : letter === failed ? `${letter} failed` : letter,
+        label: isFork ? 'fork' : isEmpty ? '' : letter === failed ? `${letter} failed` : letter,
       },
     });
   });

@@ -19,7 +19,7 @@ const together = (messages) => {
 /** Returns a text of the run: each row with its messages after their times. */
 const textOf = ({ title, end, rows }) => {
   const texts = rows.map(({ name, messages }) => {
-    const shown = together(messages.filter(({ at }) => at <= end));
+    const shown = together(messages.filter(({ at, label }) => at <= end && label !== ''));
     const times = shown.map((group) => `${group[0].at / 1000} s ${group.map(({ label }) => label).join(', ')}`);
     return `${name}: ${times.join('; ') || 'nothing'}`;
   });
@@ -46,7 +46,7 @@ const mark = ({ label, kind }, x, y, shift) => {
     kind === 'gap'
       ? `<path class="gap" d="M${x} ${y - 9}v18"/>`
       : `<rect class="${kind}" x="${x - 4}" y="${y - 9}" width="8" height="18" rx="2"/>`;
-  return `${shape}<text class="label" x="${x}" y="${at}">${escaped(label)}</text>`;
+  return label === '' ? shape : `${shape}<text class="label" x="${x}" y="${at}">${escaped(label)}</text>`;
 };
 
 const span = ({ from, to, level, isComplete }, x, y) =>
