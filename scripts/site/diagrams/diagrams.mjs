@@ -33,31 +33,33 @@ const drawn = {
   frame: (frame) => ({ label: /"to":"(\w)"/.exec(frame.text())?.[1] ?? frame.text(), kind: 'frame' }),
   window: ({ start, end, frames: inside, count, complete }) => {
     const names = inside.map((frame) => frame.text()).join(' ') || (count === 0 ? 'empty' : count);
+    // Overlapping windows begin every 500 ms: every second one is drawn lower.
+    const level = Math.abs(start % 1_000) === 500 ? 1 : 0;
     return {
-      label: complete ? names : `${names}, incomplete`,
-      kind: 'window',
-      span: { from: start, to: end, level: 0, isComplete: complete },
+      ...{ label: complete ? names : `${names}, incomplete`, kind: 'window' },
+      span: { from: start, to: end, level, isComplete: complete },
     };
   },
-  conflated: ({ value, count }) => ({ label: `${value.text()}, of ${count}`, kind: 'value' }),
-  decoded: ({ value }) => ({ label: `n = ${value.n}`, kind: 'value' }),
-  Left: ({ left }) => ({ label: `left ${left.issues[0].path}`, kind: 'value' }),
-  Right: ({ right }) => ({ label: `right n = ${right.value.n}`, kind: 'value' }),
+  conflated: ({ value, count }) => valueOf(`${value.text()}, of ${count}`),
+  decoded: ({ value }) => valueOf(`n = ${value.n}`),
+  Left: ({ left }) => valueOf(`left ${left.issues[0].path}`),
+  Right: ({ right }) => valueOf(`right n = ${right.value.n}`),
 };
 
-const showItem = (value) => (drawn[value.type ?? value._tag] ?? showEvent)(value);
+const valueOf = (label) => ({ label, kind: 'value' });
 
-/** Draws every second window lower, because they overlap. */
-const showOverlapping = (value) => {
-  const shown = showItem(value);
-  return shown.span ? { ...shown, span: { ...shown.span, level: Math.abs(value.start / 500) % 2 } } : shown;
+const showItem = (value) => {
+  if (typeof value === 'string') return valueOf(value);
+  if ('framesPerSecond' in value) return valueOf(`frames: ${value.frames}`);
+  // The status of a connection.
+  if ('state' in value) return valueOf(value.state);
+  return (drawn[value.type ?? value._tag] ?? showEvent)(value);
 };
 
 /** Runs a loop with work of 500 ms over what an operator returns. */
 const slowly = (name, iterableOf) =>
   runLoop({
-    name: `${name}, with 500 ms of work`,
-    source: '--a-b-c-d-------|',
+    ...{ name: `${name}, with 500 ms of work`, source: '--a-b-c-d-------|' },
     ...{ iterableOf, workMs: 5 * unitMs, show: showItem },
   });
 
@@ -71,97 +73,104 @@ const schema = {
   },
 };
 
-/** Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. */
+/** Completes a feed after a time. */
+const abortedAfter = (ms) => (source$) =>
+  defer(() => {
+    const controller = new AbortController();
+    const abort$ = timer(ms).pipe(tap(() => controller.abort()));
+    return merge(source$.pipe(untilAborted(controller.signal)), abort$.pipe(ignoreElements()));
+  });
+
+/** Connects at the fourth attempt. */
+const attempts = () => {
+  let attempts = 0;
+  const refused = () => throwError(() => createTradeFeedError({ stage: 'handshake', status: 503 }));
+  const attempt$ = defer(() => {
+    attempts += 1;
+    const number = of(`attempt ${attempts}`);
+    return attempts < 4 ? concat(number, refused()) : concat(merge(number, of('opened')), NEVER);
+  });
+  return attempt$.pipe(retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' })));
+};
+
+const outage = 'O-a-b-X---O-a-c-|';
+
+/**
+ * Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. A pipeline is an operator, or an object of
+ * `runDiagram`.
+ */
 export const diagrams = {
   'tumbling-window': {
     title: 'tumblingWindow: windows side by side, with the gaps in them',
     source: 'Oa--b------c-X----O-d-------',
-    pipelines: [{ name: 'tumblingWindow({ lengthMs: 1_000 })', apply: tumblingWindow({ lengthMs: 1_000 }) }],
+    pipelines: { 'tumblingWindow({ lengthMs: 1_000 })': tumblingWindow({ lengthMs: 1_000 }) },
     endMs: 3_100,
   },
   'sliding-window': {
     title: 'slidingWindow: windows that overlap',
     source: 'Oa----b----c-----------',
-    pipelines: [
-      {
-        name: 'slidingWindow({ lengthMs: 1_000, everyMs: 500 })',
-        apply: slidingWindow({ lengthMs: 1_000, everyMs: 500 }),
-        show: showOverlapping,
-      },
-    ],
+    pipelines: {
+      'slidingWindow({ lengthMs: 1_000, everyMs: 500 })': slidingWindow({ lengthMs: 1_000, everyMs: 500 }),
+    },
     endMs: 2_200,
   },
   'count-window': {
     title: 'countWindow: windows of a number of frames',
     source: 'O-a--b--c--X----O--d---',
-    pipelines: [{ name: 'countWindow(2)', apply: countWindow(2) }],
+    pipelines: { 'countWindow(2)': countWindow(2) },
   },
   conflate: {
     title: 'conflate: the newest value of each key, once a period',
     source: 'O-a-p-b----------c--q-------',
-    pipelines: [
-      {
-        name: 'conflate(key, 1_000), one key for a, b, c and one for p, q',
-        apply: conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000),
-      },
-    ],
+    pipelines: {
+      'conflate(key, 1_000), one key for a, b, c and one for p, q': conflate((frame) => frame.text() < 'm', 1_000),
+    },
     endMs: 2_300,
   },
   'where-field': {
     title: 'whereField: a filter over one field of frames',
-    source: 'O-a-b-X---O-a-c-|',
+    source: outage,
     payloads: { a: '{"to":"a"}', b: '{"to":"b","by":"a"}', c: '{"to":"c"}' },
-    pipelines: [{ name: `whereField('to', ['a', 'c'])`, apply: whereField('to', ['a', 'c']) }],
+    pipelines: { "whereField('to', ['a', 'c'])": whereField('to', ['a', 'c']) },
   },
   'map-values': {
     title: 'mapValues and filterValues: other values, the same events',
-    source: 'O-a-b-X---O-a-c-|',
-    pipelines: [
-      {
-        name: 'mapValues((frame) => frame.text().toUpperCase())',
-        apply: mapValues((frame) => frame.text().toUpperCase()),
-        show: (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
-      },
-      {
-        name: "filterValues((frame) => frame.text() !== 'b')",
-        apply: filterValues((frame) => frame.text() !== 'b'),
-      },
-    ],
+    source: outage,
+    pipelines: {
+      'mapValues((frame) => frame.text().toUpperCase())': mapValues((frame) => frame.text().toUpperCase()),
+      "filterValues((frame) => frame.text() !== 'b')": filterValues((frame) => frame.text() !== 'b'),
+    },
   },
   'where-bytes': {
     title: 'whereBytes: a filter over the bytes of frames',
-    source: 'O-a-b-X---O-a-c-|',
+    source: outage,
     payloads: { a: '{"to":"a"}', b: '{"to":"b"}', c: '{"to":"c"}' },
-    pipelines: [{ name: `whereBytes('"a"')`, apply: whereBytes('"a"') }],
+    pipelines: { [`whereBytes('"a"')`]: whereBytes('"a"') },
   },
   'decode-with': {
     title: 'decodeWith and decodeEither: JSON that a schema checks',
     source: 'O-a--b--c-|',
     payloads: { a: '{"n":1}', b: '{"n":"x"}', c: '{"n":3}' },
-    pipelines: [
-      { name: 'decodeWith(schema)', apply: decodeWith(schema) },
-      { name: 'decodeEither(schema)', apply: decodeEither(schema) },
-    ],
+    pipelines: { 'decodeWith(schema)': decodeWith(schema), 'decodeEither(schema)': decodeEither(schema) },
   },
   'distinct-recent': {
     title: 'distinctRecent: a frame that arrives twice',
     source: 'O-a-b-a-X-O-b---------a-|',
-    pipelines: [
-      {
-        name: 'distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })',
-        apply: distinctRecent((frame) => frame.text(), { ttlMs: 1_000 }),
-      },
-    ],
+    pipelines: {
+      'distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })': distinctRecent((frame) => frame.text(), {
+        ttlMs: 1_000,
+      }),
+    },
   },
   'merge-map-bounded': {
     title: 'mergeMapBounded: work that is slower than the feed',
     source: '--a-b-c-d-e-------------|',
-    pipelines: [
-      {
-        name: 'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })',
-        apply: mergeMapBounded((frame) => timer(5 * unitMs).pipe(map(() => frame)), { capacity: 1 }),
-      },
-    ],
+    pipelines: {
+      'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })': mergeMapBounded(
+        (frame) => timer(5 * unitMs).pipe(map(() => frame)),
+        { capacity: 1 },
+      ),
+    },
   },
   'to-async-iterable': {
     title: 'toAsyncIterable: a loop that is slower than the feed',
@@ -174,82 +183,40 @@ export const diagrams = {
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
     source: '(TO)a-b-X--R--(TO)-(Gc)-d|',
-    pipelines: [
-      { name: 'frames()', apply: frames() },
-      { name: 'gaps()', apply: gaps() },
-    ],
+    pipelines: { 'frames()': frames(), 'gaps()': gaps() },
   },
   'connection-status': {
     title: 'connectionStatus: whether the feed is live',
     source: '(TO)--a--X-R---(TO)--b--|',
-    pipelines: [
-      {
-        name: 'connectionStatus()',
-        apply: connectionStatus(),
-        show: ({ state }) => ({ label: state, kind: 'value' }),
-      },
-    ],
+    pipelines: { 'connectionStatus()': connectionStatus() },
   },
   'feed-stats': {
     title: 'feedStats: figures, once a period',
     source: 'O-a-b---c-X----O-d----',
-    pipelines: [
-      {
-        name: 'feedStats({ everyMs: 500 })',
-        apply: feedStats({ everyMs: 500 }),
-        show: (stats) => ({ label: `frames: ${stats.frames}`, kind: 'value' }),
-      },
-    ],
+    pipelines: { 'feedStats({ everyMs: 500 })': feedStats({ everyMs: 500 }) },
     endMs: 2_200,
   },
   'share-feed': {
     title: 'shareFeed: one connection for two subscribers',
     source: 'Oa--b--c--d--e--f--',
-    pipelines: [
-      {
-        name: 'first subscriber of shareFeed()',
-        apply: shareFeed({ lingerMs: 300 }),
-        to: 850,
-      },
-      { name: 'second subscriber', of: 0, from: 550, to: 1_350 },
-    ],
+    pipelines: {
+      'first subscriber of shareFeed()': { apply: shareFeed({ lingerMs: 300 }), to: 850 },
+      'second subscriber': { of: 0, from: 550, to: 1_350 },
+    },
   },
   'until-aborted': {
     title: 'untilAborted: a signal ends the feed',
     source: 'Oa--b--c--d--e--',
-    pipelines: [
-      {
-        name: 'untilAborted(signal), aborted after 0.8 s',
-        apply: (source$) =>
-          defer(() => {
-            const controller = new AbortController();
-            const abort$ = timer(800).pipe(tap(() => controller.abort()));
-            return merge(source$.pipe(untilAborted(controller.signal)), abort$.pipe(ignoreElements()));
-          }),
-      },
-      { name: 'untilAborted(signal), aborted before', apply: untilAborted(AbortSignal.abort()) },
-    ],
+    pipelines: {
+      'untilAborted(signal), aborted after 0.8 s': abortedAfter(800),
+      'untilAborted(signal), aborted before': untilAborted(AbortSignal.abort()),
+    },
   },
   ...outcomeDiagrams,
   backoff: {
     title: 'backoff: the wait doubles after each failure',
     source: '',
-    pipelines: [
-      {
-        name: "retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' }))",
-        apply: () => {
-          let attempts = 0;
-          const refused = () => throwError(() => createTradeFeedError({ stage: 'handshake', status: 503 }));
-          const attempt$ = defer(() => {
-            attempts += 1;
-            const number = of(`attempt ${attempts}`);
-            return attempts < 4 ? concat(number, refused()) : concat(merge(number, of('opened')), NEVER);
-          });
-          return attempt$.pipe(retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' })));
-        },
-        show: (label) => ({ label, kind: label === 'opened' ? 'event' : 'value' }),
-      },
-    ],
+    pipelines: { "retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' }))": attempts },
     endMs: 4_000,
   },
 };
@@ -257,8 +224,10 @@ export const diagrams = {
 /** Runs a diagram. */
 export const runNamed = async (name) => {
   const { title, run, pipelines, ...settings } = diagrams[name];
-  const ran = run
-    ? await run()
-    : runDiagram({ ...settings, pipelines: pipelines.map((each) => ({ show: showItem, ...each })) });
-  return { title, ...ran };
+  if (run) return { title, ...(await run()) };
+  const rows = Object.entries(pipelines).map(([name, pipeline]) => ({
+    ...{ name, show: showItem },
+    ...(typeof pipeline === 'function' ? { apply: pipeline } : pipeline),
+  }));
+  return { title, ...runDiagram({ ...settings, pipelines: rows }) };
 };

@@ -73,44 +73,36 @@ const diagramOf = (title, ...run) => ({ title, run: () => outcomesOf(...run) });
 export const outcomeDiagrams = {
   'outcome-confirmed': diagramOf(
     'confirmed: the ledger has the trade',
-    'O---a-------------b-------',
-    'o---o---a---o---b---o---o-',
+    'O---a-------------b',
+    'o---o---a---o---b---o---o',
   ),
   'outcome-failed': diagramOf(
     'failed: the trade was mined, but it was not executed',
-    'O---a---A-----------------',
-    'o---o---o---a---o---o-----',
-    { failed: 'a' },
+    'O---a---A',
+    'o---o---o---a---o---o',
+    {
+      failed: 'a',
+    },
   ),
   'outcome-replaced': diagramOf(
     'replaced: the ledger has another trade of the slot',
-    'O---a---A-----------------',
-    'o---o---o---A---o---o-----',
+    'O---a---A',
+    'o---o---o---A---o---o',
   ),
-  'outcome-expired': diagramOf(
-    'expired: no block had the trade within its time',
-    'O---a---------------------',
-    'o---o---o---o---o---o-----',
-  ),
-  'outcome-reorged': diagramOf(
-    'reorged: another block takes the place of the one with the trade',
-    'O---a---------------------',
-    'o---o---a-----/-----a-----',
-  ),
-  'outcome-unseen': diagramOf(
-    'unseen: the ledger has a trade that the open feed did not show',
-    'O-------------------------',
-    'o---o---a---o---o---o-----',
-  ),
+  'outcome-expired': diagramOf('expired: no block had the trade within its time', 'O---a', 'o---o---o---o---o---o'),
+  'outcome-reorged': diagramOf('reorged: another block takes the place of its block', 'O---a', 'o---o---a-----/-----a'),
+  'outcome-unseen': diagramOf('unseen: the open feed did not show the trade', 'O', 'o---o---a---o---o---o'),
   'outcome-unknown': diagramOf(
-    'unknown: the feed may have shown the trade, but was down',
-    'O---a--X-----O------------',
-    'o---o---a---b---o---o-----',
+    'unknown: the feed may have shown it, but was down',
+    'O---a--X-----O',
+    'o---o---a---b---o---o',
   ),
   'outcome-late': diagramOf(
-    'late: the node missed a block, and the ledger fetched it',
-    'O---a---------------------',
-    'o---o---a---o---o---o-----',
-    { missedAt: 800 },
+    'late: the node missed a block, which the ledger fetched',
+    'O---a',
+    'o---o---a---o---o---o',
+    {
+      missedAt: 800,
+    },
   ),
 };
