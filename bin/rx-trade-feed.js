@@ -7,5 +7,5 @@ const main = new URL('../dist/cli/main.js', import.meta.url);
 if (existsSync(main)) await import(main.href);
 else {
   console.error('rx-trade-feed: This clone is not built yet. Run npm run build, then the command again.');
-  process.exitCode = 8;
+  process.exitCode = 1;
 }

@@ -1,64 +1,101 @@
 import type { Writable } from 'node:stream';
-import { firstValueFrom, fromEvent, merge, NEVER, noop, type Observable, of, switchMap, tap, timer } from 'rxjs';
-import type { CliContext, Interrupt } from './context.js';
+import {
+  delay,
+  firstValueFrom,
+  fromEvent,
+  merge,
+  NEVER,
+  noop,
+  type Observable,
+  of,
+  ReplaySubject,
+  Subject,
+} from 'rxjs';
+import { switchMap, take, timer } from 'rxjs';
+import type { CliContext, Interrupt } from './terminal.js';
 import { CliError, ExitCode, localError } from './errors.js';
+import { columnsOf } from './terminal.js';
+import { wrapped } from './text.js';
 
 /** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
 export type Ending =
-  | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' }
-  | { readonly kind: 'interrupted'; readonly signal: Interrupt }
+  | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' | 'interrupted' }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** Writes a result as one JSON object or as lines. See {@link writeText}. */
+/** Writes a result as one JSON object or as lines for people. See {@link writeText}. */
 export const writeResult = (
   context: CliContext,
   json: boolean | undefined,
   result: unknown,
   lines: readonly string[],
 ): Promise<void> =>
-  writeText(context, json ? `${JSON.stringify(result)}\n` : lines.map((line) => `${line}\n`).join(''));
+  json ? writeWhole(context.stdout, `${JSON.stringify(result)}\n`) : writeText(context, `${lines.join('\n')}\n`);
 
-/** Writes a text to stdout, and resolves when it has left. Rejects if it can't be written, or if the reader has exited. */
-export const writeText = ({ stdout }: Pick<CliContext, 'stdout'>, text: string): Promise<void> =>
+/**
+ * Writes a text for people to stdout, and resolves when it has left. Rejects if it can't be written, or if the reader
+ * has exited.
+ *
+ * @param plainColumns - where its lines wrap in a pipe or a file
+ */
+export const writeText = ({ stdout }: CliContext, text: string, plainColumns?: number): Promise<void> =>
+  writeWhole(stdout, wrapped(text, columnsOf(stdout, plainColumns)));
+
+const writeWhole = (stdout: Writable, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     stdout.write(text, (error) => (error ? reject(cantWrite(error)) : resolve()));
   });
-
-/**
- * Watches the outputs of a command from its start until they've left: a process that exits earlier cuts them.
- *
- * `context` is for the command. `left` waits for stdout, or after an interrupt for at most `lastFlushMs`. It returns what
- * has kept stdout from being complete, unless its reader has exited: a result that isn't complete then has rejected.
- */
-export const watchOutputs = (given: CliContext) => {
-  const { stdout, stderr, interrupt$ } = given;
-  let broken: unknown;
-  let interrupted: { readonly signal: Interrupt; readonly atMs: number } | undefined;
-  // Without a listener, the `error` event of an output whose reader has exited would crash the process.
-  stdout.on('error', (error) => (broken ??= error));
-  stderr.on('error', noop);
-  const context: CliContext = {
-    ...given,
-    interrupt$: interrupt$.pipe(tap((signal) => (interrupted = { signal, atMs: performance.now() }))),
-  };
-  const patience = (): number | undefined =>
-    interrupted && Math.max(0, interrupted.atMs + lastFlushMs - performance.now());
-  const left = async (): Promise<CliError | undefined> => {
-    const last = await written(stdout, patience());
-    const ending = broken === undefined ? last : brokenBy(broken);
-    if (ending !== undefined) return ending.kind === 'failed' ? (ending.error as CliError) : undefined;
-    if (interrupted === undefined || stdout.writableLength === 0) return undefined;
-    const { signal } = interrupted;
-    return new CliError(ExitCode[signal], `${signal} came before the reader of stdout had taken all output.`);
-  };
-  return { context, left, errorsLeft: () => written(stderr, patience()) };
-};
 
 /** How long an interrupted command gives a slow reader of stdout, in ms. */
 export const lastFlushMs = 1_000;
 
 /**
- * Resolves when a stream has written all its data, when it breaks, or when the time is up. Returns how a broken stream
+ * Watches the outputs of a command and the signals from its start until the outputs have left: a process that exits
+ * earlier cuts them.
+ *
+ * `context` is for the command. `interrupted` resolves when a signal arrives that the command doesn't listen to. `left`
+ * waits for stdout, or after a signal for at most `lastFlushMs`. It returns what has kept stdout from being complete,
+ * unless its reader has exited: a result that isn't complete then has rejected. `close` waits for stderr.
+ */
+export const watchOutputs = (given: CliContext) => {
+  const { stdout, stderr } = given;
+  let broken: unknown;
+  // Without a listener, the `error` event of an output whose reader has exited would crash the process.
+  stdout.on('error', (error) => (broken ??= error));
+  stderr.on('error', noop);
+  let last: Interrupt | undefined;
+  const interrupt$ = new Subject<Interrupt>();
+  const unheard$ = new Subject<ExitCode>();
+  const late$ = new ReplaySubject<unknown>(1);
+  const signals = given.interrupt$.subscribe({
+    next: (signal) => {
+      last = signal;
+      if (interrupt$.observed) interrupt$.next(signal);
+      else unheard$.next(ExitCode.interrupted);
+    },
+    error: (error: unknown) => interrupt$.error(error),
+  });
+  signals.add(
+    given.interrupt$.pipe(take(1), delay(lastFlushMs)).subscribe({ next: (signal) => late$.next(signal), error: noop }),
+  );
+  return {
+    context: { ...given, interrupt$ },
+    interrupted: firstValueFrom(unheard$, { defaultValue: ExitCode.interrupted }),
+    left: async (): Promise<CliError | undefined> => {
+      const ending = await written(stdout, late$);
+      const cut = broken === undefined ? ending : brokenBy(broken);
+      if (cut !== undefined) return cut.kind === 'failed' ? (cut.error as CliError) : undefined;
+      if (stdout.writableLength === 0) return undefined;
+      return new CliError(ExitCode.interrupted, `${last} came before the reader of stdout had taken all output.`);
+    },
+    close: async (): Promise<void> => {
+      await written(stderr, late$);
+      signals.unsubscribe();
+    },
+  };
+};
+
+/**
+ * Resolves when a stream has written all its data, when it breaks, or when it's too late. Returns how a broken stream
  * ends the command.
  *
  * @param complete$ - emits after the last data has been passed to the stream
@@ -66,15 +103,18 @@ export const lastFlushMs = 1_000;
  */
 export const written = async (
   stream: Writable,
-  withinMs?: number,
+  late$: Observable<unknown> = NEVER,
   complete$: Observable<unknown> = of(undefined),
   broken: Observable<unknown> | Promise<unknown> = brokenOf(stream),
 ): Promise<Ending | undefined> => {
   const written$ = complete$.pipe(switchMap(() => new Promise((done) => stream.write('', done))));
-  const late$ = withinMs === undefined ? NEVER : timer(withinMs);
   const error = await firstValueFrom(merge(broken, written$, late$));
   return error instanceof Error ? brokenBy(error) : undefined;
 };
+
+/** Emits when a slow reader of stdout has had its time: some after an interrupt. */
+export const lateAfter = ({ kind }: Ending): Observable<unknown> =>
+  kind === 'interrupted' ? timer(lastFlushMs) : NEVER;
 
 /** Returns how a broken output ends the command. */
 export const brokenBy = (error: unknown): Ending =>

@@ -9,10 +9,10 @@ import { type FailureCode, type Ticket, TradeFeedError, type TradeFeedOptions } 
 import { hostOf, portOf } from '../transport/connect.js';
 import { proxyFor } from '../transport/proxy-for.js';
 import { connectionOptions } from './connection.js';
-import type { CliContext } from './context.js';
+import type { CliContext } from './terminal.js';
 import { adviceFor, CliError, ExitCode, exitCodeOf, whatHappened } from './errors.js';
 import type { ServiceValues } from './options.js';
-import { count, duration } from './view/text.js';
+import { count, duration } from './text.js';
 
 export interface Finding {
   /** `warning`: the feed works, but something needs attention. `failed`: the feed can't work. */
@@ -115,7 +115,7 @@ export const nodeFinding = (version: string, now: number): Finding => {
   const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   if (!isSupported)
-    return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
+    return failed(ExitCode.failed, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
   const end = endOfFixes[major];
   if (end === undefined || now < Date.parse(end)) return ok(`Node ${version}`);
   const lines = Object.entries(endOfFixes).flatMap(([line, date]) =>
@@ -253,7 +253,7 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
   const chain = chainOf(certificate).join(' < ');
   const expiresAt = Date.parse(certificate.valid_to);
   const clock = `the clock of this machine: it says ${new Date(now).toISOString()}.`;
-  const refused = (text: string, advice: string): Finding => failed(ExitCode.certificate, text, advice);
+  const refused = (text: string, advice: string): Finding => failed(ExitCode.wrong, text, advice);
   switch (problem) {
     case undefined: {
       const days = Math.floor((expiresAt - now) / dayMs);
@@ -367,7 +367,7 @@ const firstFrameFinding = (feed: Feed, afterMs: number, withinMs: number): Findi
   afterMs <= withinMs
     ? ok(`${duration(afterMs)} after the opening`)
     : failed(
-        ExitCode.timeUp,
+        ExitCode.unavailable,
         `No frame of ${feed} arrived within ${duration(withinMs)}.`,
         'The connection works, and the feed may be quiet. Use a longer --frame-within, or try the other feed.',
       );

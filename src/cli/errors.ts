@@ -1,105 +1,56 @@
-import { LogError } from '../log/log-error.js';
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 
-export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
-const connecting = ['demo', 'listen', 'record', 'doctor'] as const;
+export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor'] as const;
 export type CommandName = (typeof commandNames)[number];
 
-type Meaning = readonly [commands: readonly CommandName[], meaning: string];
-type Exit<Code = number> = readonly [code: Code, failures: readonly FailureCode[], ...meanings: readonly Meaning[]];
-
-const endOf = (bounds: string, more = ''): string =>
-  `${bounds} reached, ${more}or Ctrl-C, SIGTERM or SIGHUP in a run without ${bounds.replace(' or ', ' and ')}`;
-
-const endedBy = (signal: string): readonly Meaning[] => [
-  [['demo'], `ended by ${signal} before --duration was reached`],
-  [['listen', 'record'], `ended by ${signal} before --count or --duration was reached`],
-  [['replay', 'log'], `ended by ${signal} before the end`],
-  [['demo', 'listen', 'serve', 'top'], `ended by ${signal} before the reader of stdout had taken all output`],
-];
-
-/**
- * All exit codes, with the failures that end a command with them, and what they mean. Other failures mean that the
- * service or the engine wasn't available.
- */
+/** Every exit code, with its meaning in all commands. */
 const exits = {
-  ok: [
-    0,
-    [],
-    [['demo'], endOf('--duration', 'the reader of stdout has exited, ')],
-    [['listen'], endOf('--count or --duration', 'the reader of stdout has exited, ')],
-    [['record'], endOf('--count or --duration')],
-    [['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
-    [['log'], 'success: verify found no damage'],
-    [['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
-    [['cluster'], 'success'],
-    [['doctor'], 'no check failed'],
-    [['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
-  ],
-  unexpected: [1, [], [commandNames, 'an unexpected error: a bug in this program']],
-  usage: [2, ['invalid-options'], [commandNames, 'wrong arguments or settings']],
-  access: [
-    3,
-    ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
-    [connecting, "no access: the API key isn't valid, or the account is inactive or not entitled"],
-  ],
-  replaced: [4, ['connection-replaced'], [connecting, 'another client connected with this account (4001)']],
-  refused: [
+  ok: [0, 'done; or you ended a command that has no other end, or its reader has exited'],
+  failed: [1, "a file, a port, the output or this version of Node can't be used; or this program has a bug"],
+  usage: [2, 'wrong arguments or settings'],
+  access: [3, "no access: the API key isn't valid, or the account is inactive or not entitled"],
+  replaced: [4, 'another client connected with this account (4001)'],
+  wrong: [
     5,
-    [
-      'invalid-ticket-request',
-      'ticket-endpoint-without-tls',
-      'ticket-request-rejected',
-      'invalid-ticket',
-      'handshake-rejected',
-      'subprotocol-mismatch',
-      'handshake-failed',
-      'policy-violation',
-      'invalid-frame',
-    ],
-    [connecting, "the service, or a proxy, doesn't follow the contract"],
-    [['cluster'], "there is nothing to do: no owner, no other replica, or the cluster hasn't stopped"],
-    [['log'], 'verify found damage'],
+    "not as it must be: the service or a proxy doesn't follow the contract, its certificate isn't trusted, a log is " +
+      'damaged, or a cluster has nothing to hand over or to resume',
   ],
-  certificate: [6, ['untrusted-certificate'], [connecting, "the server's certificate isn't trusted"]],
   unavailable: [
-    7,
-    [],
-    [['demo', 'record'], "the service wasn't available, and --retries was used up"],
-    [
-      ['listen'],
-      "the service wasn't available, and --retries was used up; or the engine of --cluster wasn't available",
-    ],
-    [['cluster'], "the engine wasn't available, or refused what the command needs"],
-    [['doctor'], "the service isn't available"],
+    6,
+    "not available in time: the service or the engine of a cluster didn't answer or refused, --retries was used up, " +
+      'or --duration or --frame-within passed before what you asked for arrived',
   ],
-  local: [
-    8,
-    [],
-    [commandNames.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
-    [['doctor'], "a file, the output or this version of Node can't be used"],
-  ],
-  timeUp: [
-    124,
-    [],
-    [['demo'], '--duration passed before a connection opened'],
-    [['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
-    [['doctor'], 'no frame arrived within --frame-within'],
-  ],
-  SIGHUP: [129, [], ...endedBy('SIGHUP')],
-  SIGINT: [130, [], ...endedBy('Ctrl-C')],
-  SIGTERM: [143, [], ...endedBy('SIGTERM')],
-} as const satisfies Readonly<Record<string, Exit>>;
+  interrupted: [130, 'ended by Ctrl-C, SIGTERM or SIGHUP before it was done'],
+} as const satisfies Readonly<Record<string, readonly [code: number, meaning: string]>>;
 
 type ExitCodes = { readonly [Name in keyof typeof exits]: (typeof exits)[Name][0] };
 export type ExitCode = ExitCodes[keyof ExitCodes];
 export const ExitCode = Object.fromEntries(Object.entries(exits).map(([name, [code]]) => [name, code])) as ExitCodes;
 
-const allExits: readonly Exit<ExitCode>[] = Object.values(exits);
+export const exitCodeRows: readonly (readonly [code: ExitCode, meaning: string])[] = Object.values(exits);
 
-export const exitCodeRows = allExits.flatMap(([code, , ...meanings]) => meanings.map((row) => [code, ...row] as const));
+/** The exit codes of failures. Any other failure that stops a feed means that the service isn't as it must be. */
+const failureExits: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
+  'invalid-options': ExitCode.usage,
+  'api-key-unavailable': ExitCode.access,
+  'invalid-api-key': ExitCode.access,
+  'not-entitled': ExitCode.access,
+  'access-expired': ExitCode.access,
+  'access-revoked': ExitCode.access,
+  'connection-replaced': ExitCode.replaced,
+  'invalid-frame': ExitCode.wrong,
+  'retries-exhausted': ExitCode.unavailable,
+  'engine-refused': ExitCode.unavailable,
+  'engine-closed': ExitCode.unavailable,
+};
+
+export const exitCodeOf = (error: unknown): ExitCode => {
+  if (error instanceof TradeFeedError)
+    return failureExits[error.code] ?? (error.verdict === 'stop' ? ExitCode.wrong : ExitCode.unavailable);
+  return error instanceof CliError ? error.exitCode : ExitCode.failed;
+};
 
 /** A failure with a message for the user: ends the command with its exit code and is printed without a stack. */
 export class CliError extends Error {
@@ -116,7 +67,7 @@ export const usageError = (message: string): CliError => new CliError(ExitCode.u
 
 export const localError = (what: string, cause: unknown, hint = ''): CliError => {
   const { code, message } = cause as NodeJS.ErrnoException;
-  return new CliError(ExitCode.local, `${what}: ${systemErrors[code ?? ''] ?? message}.${hint && ` ${hint}`}`, cause);
+  return new CliError(ExitCode.failed, `${what}: ${systemErrors[code ?? ''] ?? message}.${hint && ` ${hint}`}`, cause);
 };
 
 const systemErrors: Readonly<Record<string, string>> = {
@@ -129,13 +80,6 @@ const systemErrors: Readonly<Record<string, string>> = {
   EPIPE: 'its reader has exited',
   // What a pipe of Node's says if its reader leaves data unread.
   ECONNRESET: 'its reader has exited',
-};
-
-export const exitCodeOf = (error: unknown): ExitCode => {
-  if (error instanceof TradeFeedError)
-    return allExits.find(([, failures]) => failures.includes(error.code))?.[0] ?? ExitCode.unavailable;
-  if (error instanceof LogError) return ExitCode.local;
-  return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
 };
 
 interface CommandTexts {

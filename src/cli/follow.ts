@@ -2,10 +2,10 @@ import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, mer
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
-import type { CliContext } from './context.js';
+import type { CliContext } from './terminal.js';
 import { brokenBy, type Ending } from './delivery.js';
 import { ExitCode } from './errors.js';
-import type { View } from './view/terminal.js';
+import type { View } from './terminal.js';
 
 /** The events that a command shows. The ending reports `stopped`, and only windows need watermarks. */
 export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
@@ -155,7 +155,7 @@ export const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
 /** Emits when a signal arrives, when the reader of stdout exits, or when writing to stdout fails. */
 export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
   merge(
-    interrupt$.pipe(map((signal) => ({ kind: 'interrupted' as const, signal }))),
+    interrupt$.pipe(map(() => ({ kind: 'interrupted' as const }))),
     defer(() => (stdout.errored ? of(stdout.errored) : fromEvent(stdout, 'error'))).pipe(map(brokenBy)),
   );
 
@@ -171,8 +171,8 @@ export const finish = (ending: Ending, { count, duration }: Bounds, hasOpened: b
     case 'output-closed':
       return ExitCode.ok;
     case 'time-up':
-      return count === undefined && hasOpened ? ExitCode.ok : ExitCode.timeUp;
+      return count === undefined && hasOpened ? ExitCode.ok : ExitCode.unavailable;
     case 'interrupted':
-      return count === undefined && duration === undefined ? ExitCode.ok : ExitCode[ending.signal];
+      return count === undefined && duration === undefined ? ExitCode.ok : ExitCode.interrupted;
   }
 };

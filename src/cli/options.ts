@@ -2,8 +2,9 @@ import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
 import { isNumber, isText } from '../protocol/type-guards.js';
 import { aName, integerIn, MAX_TIMER_MS, mustBe, positiveCount, type Rule } from '../protocol/validate.js';
-import type { CliContext } from './context.js';
+
 import { usageError } from './errors.js';
+import type { CliContext } from './terminal.js';
 
 export type Typed<T> = Option & { readonly ofType?: T };
 /** The options of a command under commander's names: `maxFileSize` for `--max-file-size`. */
@@ -13,7 +14,7 @@ export type ValuesOf<O extends Options> = {
 };
 
 export interface CommandSpec<A, O extends Options> {
-  readonly argument?: Argument & { readonly ofType?: A };
+  readonly argument?: TypedArgument<A>;
   /** What follows the name of the command, if it needs an option. @defaultValue the options and the argument */
   readonly usage?: string;
   readonly summary: string;
@@ -81,7 +82,6 @@ const between = (least: number, most: number, allowed: string): Rule => ({
 
 const maxTime = 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h';
 export const timeMs = parsed(time, between(0, MAX_TIMER_MS, maxTime));
-export const periodMs = parsed(time, between(100, MAX_TIMER_MS, 'a time from 100ms to 24 days'));
 export const ageMs = parsed(age, between(1, Number.MAX_SAFE_INTEGER, 'an age such as 30m, 12h or 7d'));
 export const sizeBytes = parsed(roundSize, { ...positiveCount, allowed: 'a size such as 500kB, 100MB, 2GB or 1TB' });
 
@@ -109,23 +109,17 @@ export const oneOf = <const W extends string>(...words: readonly W[]): OptionRul
 export const quoted = (word: string): string =>
   /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name';
 
-/** `read` parses a word; `before` is the value of the words before it. */
-export const argument = <A>(
-  name: string,
-  help: string,
-  read?: (word: string, before: A | undefined) => A,
-): Argument & { readonly ofType?: A } => {
-  const created = new Argument(name, help);
-  return read === undefined ? created : created.argParser(read);
-};
+type TypedArgument<A> = Argument & { readonly ofType?: A };
+
+export const argument = <A>(name: string, help: string): TypedArgument<A> => new Argument(name, help);
 
 export const wordArgument = <const W extends string>(
   name: string,
   help: string,
   what: string,
   words: readonly [...W[], W],
-) =>
-  argument<W>(name, help, (word) => {
+): TypedArgument<W> =>
+  argument(name, help).argParser((word) => {
     if (words.includes(word as W)) return word as W;
     const all = `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
     throw usageError(`There is no ${what}${quoted(word)}. The ${what}s are ${all}.`);

@@ -1,37 +1,32 @@
-import type { Writable } from 'node:stream';
-import { firstValueFrom, of, Subject } from 'rxjs';
+import { firstValueFrom, type Observable, of, Subject } from 'rxjs';
 import { TradeFeedError } from '../index.js';
 import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { printable } from '../protocol/printable.js';
-import { type CliContext, isTerminal } from './context.js';
 import { brokenOf, type Ending, written } from './delivery.js';
 import type { CliEvent } from './follow.js';
+import { type CliContext, isTerminal, say } from './terminal.js';
+import { counted, logLine } from './text.js';
 
 type OutputLine = string | Uint8Array;
 
 export type Format = (event: CliEvent) => OutputLine | undefined;
 
+/** A pipe or a file gets text payloads unchanged. On a terminal, they mustn't be able to control it. */
 export const formatFor = ({ json }: { readonly json?: boolean | undefined }, context: CliContext): Format => {
   const isShown = isTerminal(context.stdout, context);
-  if (!json) return payloadFormat(isShown);
-  if (!isShown) return jsonFormat;
   // JSON doesn't escape these characters, but they can control a terminal.
-  return (event) => jsonFormat(event)?.replaceAll(terminalControls, escapeCharacter);
-};
-
-const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
-const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-const newline = Buffer.from('\n');
-
-// A pipe or a file gets text payloads unchanged. On a terminal, they mustn't be able to control it.
-const payloadFormat =
-  (isShown: boolean): Format =>
-  (event) => {
+  if (json) return isShown ? (event) => jsonFormat(event)?.replaceAll(terminalControls, escaped) : jsonFormat;
+  return (event) => {
     if (event.type !== 'frame') return undefined;
     if (event.isBinary) return `${event.data.toString('base64')}\n`;
     return isShown ? `${printable(event.text())}\n` : Buffer.concat([event.data, newline]);
   };
+};
+
+const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const newline = Buffer.from('\n');
 
 /** Prints an event as its line in a log, without the offset, and the failure that stopped the feed as one more line. */
 export const jsonFormat = (event: CliEvent): string | undefined => {
@@ -44,21 +39,14 @@ export const jsonFormat = (event: CliEvent): string | undefined => {
   return `${JSON.stringify({ type: 'stopped', at: event.at, failure })}\n`;
 };
 
-interface LineWriterOptions {
-  /** How many bytes may wait for the stream. Beyond that, it drops the oldest lines. */
-  readonly maxBytes: number;
-  readonly onDropping: () => void;
-  /** Called once the stream accepts more. Returns the line to write in place of the dropped ones. */
-  readonly onDropped: (lines: number) => string | undefined;
-}
-
 /**
- * Writes lines to a stream that may be slow, without waiting for it. If it waited, a slow reader of stdout would keep
- * it from draining the socket, and the service closes slow clients with 1013.
+ * Writes lines to stdout without waiting for it. If it waited, a slow reader would keep it from draining the socket,
+ * and the service closes slow clients with 1013. Beyond `maxBytes` it drops the oldest lines that wait, and says so on
+ * stderr, and in JSON also in their place.
  */
 export class LineWriter {
-  readonly #stream: Writable;
-  readonly #options: LineWriterOptions;
+  readonly #context: CliContext;
+  readonly #isJson: boolean;
   readonly #queue: BoundedQueue<OutputLine>;
   readonly #emptied = new Subject<void>();
   // If the reader exits while lines are queued, neither `drain` nor another `error` follows.
@@ -66,34 +54,32 @@ export class LineWriter {
   dropped = 0;
   #reported = 0;
 
-  constructor(stream: Writable, options: LineWriterOptions) {
-    this.#stream = stream;
-    this.#options = options;
-    const bounds = { ...boundDefaults, capacity: Infinity, capacityBytes: options.maxBytes };
+  constructor(context: CliContext, isJson = false, maxBytes = 64 * 1024 * 1024) {
+    this.#context = context;
+    this.#isJson = isJson;
+    const bounds = { ...boundDefaults, capacity: Infinity, capacityBytes: maxBytes };
     this.#queue = new BoundedQueue({ ...bounds, bytesOf: (line: OutputLine) => Buffer.byteLength(line) });
-    this.#broken = firstValueFrom(brokenOf(stream), { defaultValue: undefined });
-    stream.on('drain', this.#drain);
+    this.#broken = firstValueFrom(brokenOf(context.stdout), { defaultValue: undefined });
+    context.stdout.on('drain', this.#drain);
   }
 
   write(line: OutputLine): void {
+    const { stdout } = this.#context;
     const waiting = this.#queue.size;
-    if (waiting === 0 && !this.#stream.writableNeedDrain) {
-      this.#stream.write(line);
+    if (waiting === 0 && !stdout.writableNeedDrain) {
+      stdout.write(line);
       return;
     }
     this.#queue.offer(line);
     this.#drop(waiting + 1 - this.#queue.size);
   }
 
-  /** Resolves like {@link written} when all lines are written. Drops what's left after `withinMs`. */
-  async flush(withinMs?: number): Promise<Ending | undefined> {
-    const broken = await written(
-      this.#stream,
-      withinMs,
-      this.#queue.size === 0 ? of(undefined) : this.#emptied,
-      this.#broken,
-    );
-    this.#stream.off('drain', this.#drain);
+  /** Resolves like {@link written} when all lines are written. Drops what's left when it's too late. */
+  async flush(late$?: Observable<unknown>): Promise<Ending | undefined> {
+    const { stdout } = this.#context;
+    const complete$ = this.#queue.size === 0 ? of(undefined) : this.#emptied;
+    const broken = await written(stdout, late$, complete$, this.#broken);
+    stdout.off('drain', this.#drain);
     this.#drop(this.#queue.size);
     this.#queue.end();
     this.#reportDropped();
@@ -101,13 +87,15 @@ export class LineWriter {
   }
 
   readonly #drain = (): void => {
+    const { stdout } = this.#context;
     this.#reportDropped();
-    while (this.#queue.size > 0 && !this.#stream.writableNeedDrain) this.#stream.write(this.#queue.take());
+    while (this.#queue.size > 0 && !stdout.writableNeedDrain) stdout.write(this.#queue.take());
     if (this.#queue.size === 0) this.#emptied.next();
   };
 
   #drop(lines: number): void {
-    if (lines > 0 && this.dropped === this.#reported) this.#options.onDropping();
+    if (lines > 0 && this.dropped === this.#reported)
+      say(this.#context.stderr, logLine('the reader of stdout is too slow: the oldest lines are dropped'));
     this.dropped += lines;
   }
 
@@ -115,7 +103,7 @@ export class LineWriter {
     const lines = this.dropped - this.#reported;
     if (lines === 0) return;
     this.#reported = this.dropped;
-    const marker = this.#options.onDropped(lines);
-    if (marker !== undefined) this.#stream.write(marker);
+    say(this.#context.stderr, logLine(`${counted(lines, 'line')} dropped: the reader of stdout was too slow`));
+    if (this.#isJson) this.#context.stdout.write(`${JSON.stringify({ type: 'dropped', at: Date.now(), lines })}\n`);
   }
 }

@@ -6,17 +6,18 @@ import { defer, filter, finalize, first, from, lastValueFrom, map, type Observab
 import { take, takeWhile } from 'rxjs';
 import type { Feed, Frame } from '../index.js';
 import { feedLog, type LogRecord, type ReadOptions } from '../log/index.js';
-import { printable } from '../protocol/printable.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
 import { sourceRules } from '../testing/sources.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
 import { anyText, decimal, oneOf, option, parsed, speed, type ValuesOf, whole } from './options.js';
 
-export interface Payloads {
-  readonly sources: Readonly<Record<Feed, Observable<string | Uint8Array>>>;
-  readonly descriptions: Readonly<Record<Feed, string>>;
-  readonly feed: Feed;
+interface Source {
+  readonly payloads$: Observable<string | Uint8Array>;
+  readonly description: string;
 }
+
+/** What the local service sends. `feed` is the one to listen to. */
+export type Payloads = Readonly<Record<Feed, Source>> & { readonly feed: Feed };
 
 export const payloadOptions = {
   rate: option('--rate <N>', parsed(decimal, sourceRules.rate), 'frames per second of each feed (default: 20)'),
@@ -38,16 +39,15 @@ export const payloadsFor = async (values: PayloadValues, stdin: Readable, client
   checkOptions(values);
   const { rate, seed = 1, source, feed = 'market', replay } = values;
   if (replay !== undefined) return recordedPayloads(replay, values.speed ?? 1, clients);
-  const generated = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
-  const sources = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
-  const descriptions = { market: generated, raw: generated };
-  if (source === undefined) return { sources, descriptions, feed };
-  const { lines$, description } = await openLines(source, rate, stdin, clients(feed));
-  return {
-    sources: { ...sources, [feed]: lines$ },
-    descriptions: { ...descriptions, [feed]: description },
+  const description = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
+  const generated = {
+    market: { payloads$: marketBatches$({ rate, seed }), description },
+    raw: { payloads$: pendingTransactions$({ rate, seed }), description },
     feed,
   };
+  return source === undefined
+    ? generated
+    : { ...generated, [feed]: await openLines(source, rate, stdin, clients(feed)) };
 };
 
 const checkOptions = ({ feed, source, replay, speed: times, rate, seed }: PayloadValues): void => {
@@ -63,41 +63,29 @@ const checkOptions = ({ feed, source, replay, speed: times, rate, seed }: Payloa
 const recordedPayloads = async (path: string, times: number, clients: Clients): Promise<Payloads> => {
   const { feeds, isComplete } = await feedsIn(path);
   if (isComplete && feeds.length === 0)
-    throw new CliError(
-      ExitCode.local,
-      `The log of --replay (${printable(path)}) contains no frame. Use one that does.`,
-    );
-  const payloads = (feed: Feed) =>
-    clients(feed).pipe(
+    throw new CliError(ExitCode.failed, `The log of --replay (${path}) contains no frame. Use one that does.`);
+  const pace = { 1: 'as recorded', [Infinity]: 'as fast as possible' }[times] ?? `${times} times as fast`;
+  const sourceOf = (feed: Feed): Source => ({
+    description:
+      isComplete && !feeds.includes(feed)
+        ? `nothing: ${path} contains no frame of this feed`
+        : `its frames in ${path}, ${pace}, from when the first client connects`,
+    payloads$: clients(feed).pipe(
       take(1),
       // Starts at its first frame, so that the replay doesn't sit through the time before it.
       switchMap(() => framesOf(path, { speed: Infinity }).pipe(first((frame) => frame.feed === feed))),
       switchMap(({ offset }) => framesOf(path, { speed: times, from: { offset } })),
       filter((frame) => frame.feed === feed),
       map((frame) => (frame.isBinary ? frame.data : frame.text())),
-    );
-  const description = (feed: Feed): string =>
-    isComplete && !feeds.includes(feed)
-      ? `nothing: ${printable(path)} contains no frame of this feed`
-      : `its frames in ${printable(path)}, ${speedWords(times)}, from when the first client connects`;
-  return {
-    sources: { market: payloads('market'), raw: payloads('raw') },
-    descriptions: { market: description('market'), raw: description('raw') },
-    feed: feeds[0] ?? 'market',
-  };
+    ),
+  });
+  return { market: sourceOf('market'), raw: sourceOf('raw'), feed: feeds[0] ?? 'market' };
 };
 
-const speedWords = (times: number): string => {
-  if (times === 1) return 'as recorded';
-  return times === Infinity ? 'as fast as possible' : `${times} times as fast`;
-};
-
-type RecordedFrame = Extract<LogRecord, Frame>;
-
-const framesOf = (path: string, options: ReadOptions): Observable<RecordedFrame> =>
+const framesOf = (path: string, options: ReadOptions) =>
   feedLog(path)
     .read$({ ...options, follow: false })
-    .pipe(filter((record): record is RecordedFrame => record.type === 'frame'));
+    .pipe(filter((record): record is Extract<LogRecord, Frame> => record.type === 'frame'));
 
 const searchedBytes = 16 * 1024 * 1024;
 
@@ -127,9 +115,8 @@ export const openLines = async (
   rate: number | undefined,
   stdin: Readable,
   firstClient$: Observable<unknown>,
-): Promise<{ readonly lines$: Observable<string>; readonly description: string }> => {
+): Promise<Source> => {
   const isFile = source !== '-' && (await isRegular(source));
-  const lines = `the lines of ${source === '-' ? 'stdin' : source}`;
   const pace = rate ?? (isFile ? fileRate : undefined);
   const lines$ = defer(() => {
     const stream = source === '-' ? stdin : createReadStream(source);
@@ -141,13 +128,16 @@ export const openLines = async (
       }),
     );
   });
-  if (pace === undefined) return { lines$, description: `${lines}, as they arrive` };
+  const when = pace === undefined ? 'as they arrive' : `${pace} a second from when the first client connects`;
   return {
-    lines$: firstClient$.pipe(
-      take(1),
-      switchMap(() => lines$),
-    ),
-    description: `${lines}, ${pace} a second from when the first client connects`,
+    payloads$:
+      pace === undefined
+        ? lines$
+        : firstClient$.pipe(
+            take(1),
+            switchMap(() => lines$),
+          ),
+    description: `the lines of ${source === '-' ? 'stdin' : source}, ${when}`,
   };
 };
 
@@ -177,14 +167,14 @@ export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   let pieces: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const lineEnd = chunk.indexOf(NEWLINE);
+    const lineEnd = chunk.indexOf('\n');
     bytes += lineEnd < 0 ? chunk.length : lineEnd;
     if (bytes > maxLineBytes) throw new Error(tooLong);
     if (lineEnd < 0) {
       pieces.push(chunk);
       continue;
     }
-    const end = chunk.lastIndexOf(NEWLINE) + 1;
+    const end = chunk.lastIndexOf('\n') + 1;
     const lines = decoder.decode(Buffer.concat([...pieces, chunk.subarray(0, end)]), { stream: true });
     pieces = [chunk.subarray(end)];
     bytes = chunk.length - end;
@@ -193,16 +183,11 @@ export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   yield* payloadsIn(decoder.decode(Buffer.concat(pieces)));
 }
 
-const NEWLINE = 0x0a;
 const tooLong =
   'a line has more than 16 MiB, the largest frame that a client accepts (`maxFrameBytes`). ' +
   'Each payload ends with a newline: add the missing ones, or make the payloads smaller';
 
-const payloadsIn = (lines: string): readonly string[] =>
-  lines
-    .split('\n')
-    .map((line) => line.replace(/\r$/, ''))
-    .filter((line) => line !== '');
+const payloadsIn = (lines: string): readonly string[] => lines.split(/\r?\n|\r$/).filter((line) => line !== '');
 
 const maxCatchUpMs = 100;
 

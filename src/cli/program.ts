@@ -5,11 +5,12 @@ import { noop } from 'rxjs';
 import { LogError } from '../log/log-error.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
-import type { CliContext } from './context.js';
+import type { CliContext } from './terminal.js';
 import { watchOutputs, writeText } from './delivery.js';
 import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
 import { failureWords, usageError } from './errors.js';
 import { type AnyCommand, quoted } from './options.js';
+import { helpColumns, say } from './terminal.js';
 
 /** Imports each command when it's needed, so `listen` doesn't load the local service. */
 const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: AnyCommand }>>> = {
@@ -21,7 +22,6 @@ const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: A
   serve: () => import('./commands/serve.js'),
   cluster: () => import('./commands/cluster.js'),
   doctor: () => import('./commands/doctor.js'),
-  top: () => import('./commands/top.js'),
 };
 
 export const isCommand = (name: string | undefined): name is CommandName =>
@@ -37,31 +37,30 @@ export const loadCommands = async (
 
 /** Runs the command in the arguments. Prints an error to stderr. Returns the exit code once all output has left. */
 export const run = async (args: readonly string[], given: CliContext): Promise<number> => {
-  const { context, left, errorsLeft } = watchOutputs(given);
+  const { context, interrupted, left, close } = watchOutputs(given);
   const ended = (error: unknown): ExitCode => {
     const code = exitCodeOf(error);
     const help = `Try rx-trade-feed${isCommand(args[0]) ? ` ${args[0]}` : ''} --help.\n`;
-    context.stderr.write(`rx-trade-feed: ${wordsOf(error)}\n${code === ExitCode.usage ? help : ''}`);
+    say(context.stderr, `rx-trade-feed: ${wordsOf(error)}\n${code === ExitCode.usage ? help : ''}`);
     return code;
   };
-  const code = await runParsed(args, context).catch(ended);
+  const code = await Promise.race([runParsed(args, context), interrupted]).catch(ended);
   const cut = await left();
   const last = cut && code === ExitCode.ok ? ended(cut) : code;
-  await errorsLeft();
+  await close();
   return last;
 };
 
 const runParsed = async (args: readonly string[], context: CliContext): Promise<number> => {
   const parsed = await parse(args);
   if ('run' in parsed) return parsed.run(context);
-  await writeText(context, parsed.text);
+  await writeText(context, parsed.text, helpColumns);
   return ExitCode.ok;
 };
 
 const wordsOf = (error: unknown): string => {
   if (error instanceof TradeFeedError) return failureWords(error);
-  if (error instanceof CliError) return error.message;
-  if (error instanceof LogError) return printable(error.message);
+  if (error instanceof CliError || error instanceof LogError) return printable(error.message);
   return `an unexpected error occurred; this is a bug.\n${inspect(error)}`;
 };
 
@@ -112,7 +111,7 @@ const createProgram = (print: (text: string) => void): Command =>
     .helpCommand(false)
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: print, writeErr: noop, getOutHelpWidth: () => 80 })
+    .configureOutput({ writeOut: print, writeErr: noop, getOutHelpWidth: () => Infinity })
     .addHelpText('after', () =>
       sections(
         environment,
@@ -204,34 +203,23 @@ const keyInArguments =
 
 const exitCodesTopic = 'exit-codes';
 
-/** Renders `help exit-codes`: each meaning, with its commands unless it applies to all of them. */
-const exitCodesText = (): string => {
-  const lines = exitCodeRows.map(([code, names, meaning], index, rows) => {
-    const of = names.length === commandNames.length ? '' : `${names.join(', ')}: `;
-    return item(code === rows[index - 1]?.[0] ? '' : String(code), of + meaning, 4);
-  });
-  return `${sections(['Exit codes', lines]).trimStart()}\n`;
-};
+const exitCodesText = (): string =>
+  `${sections(['Exit codes', exitCodeRows.map(([code, meaning]) => `  ${String(code).padEnd(6)}${meaning}`)]).trimStart()}\n`;
 
 type Section = readonly [title: string, lines: readonly string[]];
 
 const sections = (...all: readonly Section[]): string =>
   all.map(([title, lines]) => `\n${title}:\n${lines.join('\n')}`).join('\n');
 
-const item = (term: string, description: string, width: number): string => {
-  const help = new Command().createHelp();
-  return help.formatItem(term, width, description, help);
-};
-
 const environment: Section = [
   'Environment',
   [
-    item('TRADE_FEED_BASE_URL', 'the address of the service', 20),
-    item('TRADE_FEED_API_KEY', "the API key; it isn't accepted as an argument", 20),
-    item('TRADE_FEED_CLUSTER', 'the address of the engine of a cluster', 20),
-    item('HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128', 20),
-    item('NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1', 20),
-    item('NODE_USE_ENV_PROXY', '0: HTTPS_PROXY has no effect', 20),
-    item('NO_COLOR', 'no colors', 20),
+    '  TRADE_FEED_BASE_URL   the address of the service',
+    "  TRADE_FEED_API_KEY    the API key; it isn't accepted as an argument",
+    '  TRADE_FEED_CLUSTER    the address of the engine of a cluster',
+    '  HTTPS_PROXY           the HTTP proxy, such as http://proxy.example:3128',
+    '  NO_PROXY              hosts that are connected directly: example.com,10.0.0.1',
+    '  NODE_USE_ENV_PROXY    0: HTTPS_PROXY has no effect',
+    '  NO_COLOR              no colors',
   ],
 ];

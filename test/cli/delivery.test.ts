@@ -19,7 +19,7 @@ jest.setTimeout(startTestLimitMs);
 const folder = tempFolder();
 const command = commandRunner();
 
-/** A file in which no line is valid: `log verify` names each of them, in more than 1 MiB of JSON. */
+/** A file in which no line is valid: `--verify` names each of them, in more than 1 MiB of JSON. */
 let damaged: string;
 /** A log with so many segments that its status doesn't fit in a pipe. */
 let log: string;
@@ -45,7 +45,7 @@ const lineOf = (name: string): string =>
     'exit codes': 'help exit-codes',
     status: `log status ${log}`,
     'status as JSON': `log status ${log} --json`,
-    verify: `log verify ${log} -q`,
+    verify: `log status ${log} --verify -q`,
     doctor: 'doctor',
     'doctor as JSON': 'doctor --json',
     serve: 'serve',
@@ -54,12 +54,11 @@ const lineOf = (name: string): string =>
     'listen for ever': 'listen -q',
     replay: `replay ${log} --speed max --json -q`,
     demo: 'demo --outage-every 0',
-    top: 'top market',
   })[name] as string;
 
 const results = ['help', 'help of a command', 'version', 'exit codes', 'status', 'status as JSON', 'verify', 'doctor'];
 const allResults = [...results, 'doctor as JSON', 'serve'];
-const streams = ['listen', 'replay', 'demo', 'top'];
+const streams = ['listen', 'replay', 'demo'];
 
 /** Runs a command whose stdout takes one write and blocks. */
 const blocked = (name: string) => {
@@ -89,19 +88,19 @@ describe('a command', () => {
     },
   );
 
-  it.each([...allResults, ...streams])('ends with 8 and the reason if stdout has no space for: %s', async (name) => {
+  it.each([...allResults, ...streams])('ends with 1 and the reason if stdout has no space for: %s', async (name) => {
     const { stdout, stderr, exit } = blocked(name);
     await stdout.until(/\n/);
     stdout.break('ENOSPC');
-    expect(await exit).toBe(8);
+    expect(await exit).toBe(1);
     expect(stderr.text).toMatch(/(^|\n)rx-trade-feed: Can't write to stdout: no space is left\.\n$/);
   });
 
-  it.each(allResults)('ends with 8 if the reader of stdout leaves before the end of a result: %s', async (name) => {
+  it.each(allResults)('ends with 1 if the reader of stdout leaves before the end of a result: %s', async (name) => {
     const { stdout, stderr, exit } = blocked(name);
     await stdout.until(/\n/);
     stdout.break('EPIPE');
-    expect(await exit).toBe(8);
+    expect(await exit).toBe(1);
     expect(stderr.text).toMatch(/(^|\n)rx-trade-feed: Can't write to stdout: its reader has exited\.\n$/);
   });
 
@@ -137,14 +136,14 @@ describe('a command', () => {
     await someTurns();
     expect(close).not.toHaveBeenCalled();
     context.stdout.break('ENOSPC');
-    await expect(exit).rejects.toMatchObject({ exitCode: 8 });
+    await expect(exit).rejects.toMatchObject({ exitCode: 1 });
     expect(close).toHaveBeenCalledTimes(1);
   });
 
-  it('gives a slow reader a second after an interrupt, and then its exit code is that of the signal', async () => {
+  it('gives a slow reader a second after an interrupt, and then it ends with 130', async () => {
     const [bounded, unbounded] = [blocked('listen for long'), blocked('listen for ever')];
     await Promise.all([bounded.stdout.until(/\n/), unbounded.stdout.until(/\n/)]);
-    expect(await Promise.all([bounded.end('SIGINT'), unbounded.end('SIGTERM')])).toEqual([130, 143]);
+    expect(await Promise.all([bounded.end('SIGINT'), unbounded.end('SIGTERM')])).toEqual([130, 130]);
     expect(unbounded.stderr.text).toContain('SIGTERM came before the reader of stdout had taken all output.');
   });
 });
@@ -157,13 +156,13 @@ describe('the program', () => {
   };
   const large = (): readonly (readonly [args: string, code: number])[] => [
     [`log status ${log} --json`, 0],
-    [`log verify ${damaged} --json -q`, 5],
+    [`log status ${damaged} --verify --json -q`, 5],
   ];
 
   it('writes all of a large result to a pipe whose reader waits, and to a socket', async () => {
     for (const [args, code] of large()) {
       const bytes = await lengthOf(args);
-      expect(bytes).toBeGreaterThan(args.startsWith('log verify') ? 1024 * 1024 : 2 * 65_536);
+      expect(bytes).toBeGreaterThan(args.includes('--verify') ? 1024 * 1024 : 2 * 65_536);
       // The reader takes one byte, and the rest once the test has seen that byte.
       const reader = '{ dd bs=1 count=1 status=none >&2; read -r _ <&3; wc -c; }';
       const piped = shellCommand(`set -o pipefail; exec 3<&0; $FEED ${args} 2> /dev/null < /dev/null | ${reader}`);
@@ -183,35 +182,35 @@ describe('the program', () => {
     const [status] = large()[0] as readonly [string, number];
     for (const args of [status, '--help']) {
       const full = shellCommand(`$FEED ${args} > /dev/full`);
-      expect(await full.exit).toBe(8);
+      expect(await full.exit).toBe(1);
       expect(full.stderr()).toBe("rx-trade-feed: Can't write to stdout: no space is left.\n");
     }
     const limited = shellCommand(`ulimit -f 1; $FEED ${status} > ${folder.path('limited')}`);
-    expect(await limited.exit).toBe(8);
+    expect(await limited.exit).toBe(1);
     expect(limited.stderr()).toBe("rx-trade-feed: Can't write to stdout: the file may not grow any more.\n");
     const left = shellCommand(`set -o pipefail; $FEED ${status} | head -c 1`);
-    expect(await left.exit).toBe(8);
+    expect(await left.exit).toBe(1);
     expect(left.stderr()).toBe("rx-trade-feed: Can't write to stdout: its reader has exited.\n");
-    const destroyed = program(['log', 'verify', damaged, '--json']);
+    const destroyed = program(['log', 'status', damaged, '--verify', '--json']);
     destroyed.child.stdout.pause();
     await waitFor(() => destroyed.child.stdout.readableLength > 0, { limitMs: startLimitMs });
     destroyed.child.stdout.destroy();
-    expect(await once(destroyed.child, 'exit')).toStrictEqual([8, null]);
+    expect(await once(destroyed.child, 'exit')).toStrictEqual([1, null]);
   });
 
-  it('ends with the signal of an interrupt while a reader does not read', async () => {
-    const stuck = program(['log', 'verify', damaged, '--json']);
+  it('ends with 130 after an interrupt while a reader does not read', async () => {
+    const stuck = program(['log', 'status', damaged, '--verify', '--json']);
     stuck.child.stdout.pause();
     await waitFor(() => stuck.child.stdout.readableLength > 0, { limitMs: startLimitMs });
     stuck.child.kill('SIGINT');
-    expect(await once(stuck.child, 'exit')).toStrictEqual([null, 'SIGINT']);
+    expect(await once(stuck.child, 'exit')).toStrictEqual([130, null]);
     stuck.child.stdout.resume();
   });
 
   it('appends to a file that stdout and stderr share', async () => {
     const file = folder.path('shared');
     writeFileSync(file, 'before\n');
-    const both = shellCommand(`$FEED log verify ${damaged} >> ${file} 2>&1`);
+    const both = shellCommand(`$FEED log status ${damaged} --verify >> ${file} 2>&1`);
     expect(await both.exit).toBe(5);
     expect(readFileSync(file, 'utf8')).toMatch(/^before\n[^]*20,000 damaged lines\nrx-trade-feed: 20,000 lines of/);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { timer } from 'rxjs';
 import type { Ending } from '../../src/cli/delivery.js';
 import type { CliEvent } from '../../src/cli/follow.js';
 import { formatFor, jsonFormat, LineWriter } from '../../src/cli/output.js';
@@ -38,33 +39,29 @@ describe('the JSON format', () => {
 });
 
 /** A writer with room for 10 lines of 100 bytes after the 1024 bytes of the stream, and its reports. */
-const slowWriter = (marker?: string, maxBytes = 1_000) => {
-  const output = new FakeOutput();
-  const reports: string[] = [];
-  const writer = new LineWriter(output, {
-    maxBytes,
-    onDropping: () => reports.push('dropping'),
-    onDropped: (lines) => {
-      reports.push(`dropped ${lines}`);
-      return marker;
-    },
-  });
+const slowWriter = (isJson = false, maxBytes = 1_000) => {
+  const context = fakeContext();
+  const { stdout: output, stderr } = context;
+  const writer = new LineWriter(context, isJson, maxBytes);
   const write = (from: number, to: number): void => {
     for (let n = from; n < to; n += 1) writer.write(`${String(n).padStart(99, '.')}\n`);
   };
+  /** The numbers of the lines, and how many were dropped as a negative number. */
   const numbers = (): number[] =>
     output.text
       .split('\n')
       .filter(Boolean)
-      .map((each) => Number(each.replaceAll('.', '')));
+      .map((each) => -Number(/"lines":(\d+)/.exec(each)?.[1] ?? -Number(each.replaceAll('.', ''))));
+  const reports = () => [...stderr.text.matchAll(/too slow: the oldest|\d+ lines dropped/g)].map(([words]) => words);
   return { output, writer, reports, write, numbers };
 };
+const dropping = 'too slow: the oldest';
 
 const upTo = (count: number): number[] => [...Array(count).keys()];
 
 describe('the writer of lines', () => {
   it('keeps lines in order while they wait for a slow reader', async () => {
-    const { output, writer, reports, write, numbers } = slowWriter(undefined, 1_000_000);
+    const { output, writer, reports, write, numbers } = slowWriter(false, 1_000_000);
     output.block();
     write(0, 5_000);
     output.prependOnceListener('drain', () => output.block());
@@ -74,33 +71,33 @@ describe('the writer of lines', () => {
     output.unblock();
     await writer.flush();
     expect(numbers()).toStrictEqual(upTo(5_000));
-    expect([writer.dropped, reports]).toStrictEqual([0, []]);
+    expect([writer.dropped, reports()]).toStrictEqual([0, []]);
   });
 
   it('drops the oldest lines when the queue is full, and reports when that starts and ends', async () => {
     const { output, writer, reports, write, numbers } = slowWriter();
     output.block();
     write(0, 40);
-    expect(reports).toStrictEqual(['dropping']);
+    expect(reports()).toStrictEqual([dropping]);
     output.unblock();
     await writer.flush();
     expect(numbers()).toStrictEqual([...upTo(11), ...upTo(40).slice(30)]);
     expect(writer.dropped).toBe(19);
-    expect(reports).toStrictEqual(['dropping', 'dropped 19']);
+    expect(reports()).toStrictEqual([dropping, '19 lines dropped']);
   });
 
-  it('writes a marker in place of the dropped lines', async () => {
-    const { output, writer, reports, write, numbers } = slowWriter('-7777\n');
+  it('writes a marker in place of the dropped lines of JSON', async () => {
+    const { output, writer, reports, write, numbers } = slowWriter(true);
     for (const round of [1, 2]) {
       output.block();
       write(0, 30);
       output.unblock();
-      await output.until(new RegExp(`(-7777\\n[.0-9\\n]*29\\n[^-]*){${round}}$`));
+      await output.until(new RegExp(`("dropped".*\\n[.0-9\\n]*29\\n[^"]*[^]*){${round}}$`));
     }
     await writer.flush();
-    const once = [...upTo(11), -7777, ...upTo(30).slice(20)];
+    const once = [...upTo(11), -9, ...upTo(30).slice(20)];
     expect(numbers()).toStrictEqual([...once, ...once]);
-    expect(reports).toStrictEqual(['dropping', 'dropped 9', 'dropping', 'dropped 9']);
+    expect(reports()).toStrictEqual([dropping, '9 lines dropped', dropping, '9 lines dropped']);
   });
 
   it('drops a line that is longer than the queue, and no other', async () => {
@@ -119,9 +116,9 @@ describe('the writer of lines', () => {
     const { output, writer, reports, write } = slowWriter();
     output.block();
     write(0, 16);
-    await writer.flush(1);
+    await writer.flush(timer(1));
     expect(writer.dropped).toBe(5);
-    expect(reports).toStrictEqual(['dropping', 'dropped 5']);
+    expect(reports()).toStrictEqual([dropping, '5 lines dropped']);
     output.unblock();
   });
 

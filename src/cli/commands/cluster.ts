@@ -1,12 +1,12 @@
 import type { ClusterEngine } from '../../cluster/index.js';
 import { type ClusterState, readClusterState, requestHandOver, resumeCluster } from '../../cluster/operate.js';
 import { printable } from '../../protocol/printable.js';
-import { connectEngine, defaultAccount, engineAddress } from '../cluster.js';
-import type { CliContext } from '../context.js';
+import { connectEngine, defaultAccount, engineAddress } from '../connection.js';
+import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { cluster, defineCommand, flag, type ValuesOf, wordArgument } from '../options.js';
-import { writeText } from '../delivery.js';
-import { counted, duration, type Fact, factLines } from '../view/text.js';
+import { writeResult } from '../delivery.js';
+import { counted, duration, type Fact, factLines } from '../text.js';
 
 const options = { ...cluster, json: flag('--json', 'write the status as one JSON object') };
 
@@ -45,31 +45,36 @@ export const act = async (
   const { engine, close } = await connect(address);
   try {
     const state = await readClusterState(engine, account);
-    await writeText(context, `${await actions[action](state, engine, account, values.json)}\n`);
+    const lines = await actions[action](state, engine, account);
+    await writeResult(context, action === 'status' && values.json, state, lines);
     return ExitCode.ok;
   } finally {
     await close();
   }
 };
 
-type Act = (state: ClusterState, engine: ClusterEngine, account: string, json?: boolean) => Promise<string> | string;
+type Act = (
+  state: ClusterState,
+  engine: ClusterEngine,
+  account: string,
+) => Promise<readonly string[]> | readonly string[];
 
 const actions: Readonly<Record<Action, Act>> = {
-  status: (state, _engine, _account, json) => (json ? JSON.stringify(state) : statusText(state, Date.now()).join('\n')),
+  status: (state) => statusText(state, Date.now()),
   'hand-over': async ({ standbys }, engine, account) => {
     if (standbys.length === 0) throw nothingToDo('No other replica could take the connection. Start one first.');
     if (!(await requestHandOver(engine, account)))
       throw nothingToDo('No replica owns the connection. Wait until one takes it, or see cluster status.');
-    return 'The owner gives the ownership away.';
+    return ['The owner gives the ownership away.'];
   },
   resume: async (_state, engine, account) => {
     if (!(await resumeCluster(engine, account)))
       throw nothingToDo("The cluster hasn't stopped, so there is nothing to resume.");
-    return 'The replicas may connect again. Restart those that have stopped.';
+    return ['The replicas may connect again. Restart those that have stopped.'];
   },
 };
 
-const nothingToDo = (what: string): Error => new CliError(ExitCode.refused, what);
+const nothingToDo = (what: string): Error => new CliError(ExitCode.wrong, what);
 
 export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: number): readonly string[] => {
   const problems = standbys.flatMap(({ replica, refused }): Fact[] =>

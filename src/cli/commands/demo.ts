@@ -3,14 +3,14 @@ import { type Feed, tradeFeedEvents$, type TradeFeedOptions } from '../../index.
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
 import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
-import { type CliContext, isTerminal } from '../context.js';
+import { type CliContext, isTerminal } from '../terminal.js';
 import type { Ending } from '../delivery.js';
 import { localError, usageError } from '../errors.js';
 import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
-import { type PanelContent, panelView, summaryLines } from '../view/status.js';
-import { withKeys } from '../view/terminal.js';
-import { duration, joined, logLine } from '../view/text.js';
+import { type PanelContent, panelView, summaryLines } from '../status.js';
+import { say, withKeys } from '../terminal.js';
+import { duration, joined, logLine } from '../text.js';
 
 const options = {
   ...connection,
@@ -41,12 +41,12 @@ export const command = defineCommand({
     try {
       const events$ = tradeFeedEvents$(feed, service.options);
       const isDrawn = isTerminal(stdout, context);
-      if (!isDrawn) stdout.write(logLine(`streaming from ${joined(', ', service.service, service.outage?.())}`));
+      if (!isDrawn) say(stdout, logLine(`streaming from ${joined(', ', service.service, service.outage?.())}`));
       const view = panelView(context, service);
       const ends$ = merge(endings$(isDrawn ? withKeys(context) : context), service.outages$);
       const steps$ = events$.pipe(follow(feed, values, ends$));
       const { ending, status } = await showSteps(steps$, view);
-      stdout.write(summaryLines(status));
+      say(stdout, summaryLines(status));
       return finish(ending, values, status.life.hasOpened);
     } finally {
       await service.close();

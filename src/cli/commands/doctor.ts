@@ -1,16 +1,12 @@
-import { Help } from 'commander';
 import { printable } from '../../protocol/printable.js';
 import { targetOf } from '../connection.js';
-import { hasColors, isTerminal } from '../context.js';
+import { hasColors } from '../terminal.js';
 import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
 import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
 import { writeResult, writeText } from '../delivery.js';
-import { sizeOf } from '../view/terminal.js';
-import { counted, type Line, printed, symbols } from '../view/text.js';
-
-/** The width of the report in columns; a terminal can make it narrower. */
-const [plainColumns, maxColumns] = [80, 100];
+import { columnsOf, helpColumns } from '../terminal.js';
+import { counted, type Line, printed, symbols } from '../text.js';
 
 export const command = defineCommand({
   argument: feedArgument,
@@ -39,15 +35,13 @@ export const command = defineCommand({
   ],
   run: async (feed, values, context) => {
     const { stdout } = context;
-    const colors = hasColors(stdout, context);
-    const width = isTerminal(stdout, context) ? sizeOf(stdout).columns : plainColumns;
-    const columns = Math.min(width, maxColumns) - 1;
+    const columns = columnsOf(stdout, helpColumns);
     const names = [...checks];
     const findings: NamedFinding[] = [];
     for await (const finding of diagnose(feed, values, context)) {
       const named = { name: names.shift() as string, ...finding };
       findings.push(named);
-      if (!values.json) await writeText(context, `${findingLines(named, columns, colors).join('\n')}\n`);
+      if (!values.json) await writeText(context, findingText(named, columns, hasColors(stdout, context)), columns);
       if (finding.status === 'failed') break;
     }
     const failure = findings.find(({ status }) => status === 'failed');
@@ -73,38 +67,27 @@ const marks = {
 } as const;
 
 const [statusWidth, nameWidth] = [9, 14];
+/** If half of a terminal is narrower, it shows the text below the name of the check. */
 const textColumn = 3 + statusWidth + nameWidth;
-/** A narrower terminal shows the text below the name of the check. */
-const minColumns = 50;
 
-/** Wraps a finding with a hanging indent: what was found, then what to do. */
-export const findingLines = (
+/** Says what was found, and below it what to do. */
+export const findingText = (
   { name, status, text, advice }: NamedFinding,
   columns: number,
   hasColors: boolean,
-): readonly string[] => {
-  const isNarrow = columns < minColumns;
-  const indent = isNarrow ? 4 : textColumn;
-  const body = [
-    ...wrapped(text, columns - indent),
-    ...(advice === undefined
-      ? []
-      : wrapped(advice, columns - indent - 2).map((line, n) => `${n ? '  ' : '→ '}${line}`)),
-  ];
+): string => {
   const [symbol, style] = marks[status];
   const head: Line = [
     [` ${symbol} ${status.padEnd(statusWidth)}`, style],
     [name.padEnd(nameWidth), 'bold'],
   ];
-  const [first = '', ...rest] = isNarrow ? ['', ...body] : body;
-  const lines: readonly Line[] = [[...head, [first]], ...rest.map((line): Line => [[' '.repeat(indent)], [line]])];
-  return lines.map((line) => printed(line, Infinity, hasColors));
+  const isNarrow = columns < 2 * textColumn;
+  const indented = (words: string): Line => [[' '.repeat(isNarrow ? 4 : textColumn)], [words]];
+  const found = printable(text);
+  const lines = isNarrow ? [head, indented(found)] : [[...head, [found] as const]];
+  if (advice !== undefined) lines.push(indented(`→ ${printable(advice)}`));
+  return lines.map((line) => `${printed(line, Infinity, hasColors)}\n`).join('');
 };
-
-// Keeps a word that's too long for a line whole: it may be an address that somebody wants to copy.
-const wrapped = (text: string, columns: number): readonly string[] =>
-  help.boxWrap(printable(text), columns).split('\n');
-const help = Object.assign(new Help(), { minWidthToWrap: 1 });
 
 export const conclusion = (findings: readonly Finding[]): string => {
   const number = (status: Finding['status']): number => findings.filter((each) => each.status === status).length;

@@ -1,11 +1,10 @@
-import { replicaFeed } from '../cluster.js';
-import type { CliContext } from '../context.js';
-import { lastFlushMs } from '../delivery.js';
+import { replicaFeed } from '../connection.js';
+import { lateAfter } from '../delivery.js';
 import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, count, defineCommand, feedArgument, flag, output, replica } from '../options.js';
 import { formatFor, LineWriter } from '../output.js';
-import { statusView, writeSummary } from '../view/status.js';
-import { counted, type Fact, logLine } from '../view/text.js';
+import { statusView, writeSummary } from '../status.js';
+import { counted, type Fact } from '../text.js';
 
 export const command = defineCommand({
   argument: feedArgument,
@@ -38,7 +37,7 @@ export const command = defineCommand({
   ],
   run: async (feed, values, context) => {
     const { events$, close } = await replicaFeed(feed, values, context);
-    const writer = writerFor(values.json, context);
+    const writer = new LineWriter(context, values.json);
     const format = formatFor(values, context);
     const view = statusView(values, context);
     const steps$ = events$.pipe(follow(feed, values, endings$(context)));
@@ -46,22 +45,10 @@ export const command = defineCommand({
       const line = format(event);
       if (line !== undefined) writer.write(line);
     }).finally(close);
-    const broken = await writer.flush(ending.kind === 'interrupted' ? lastFlushMs : undefined);
+    const broken = await writer.flush(lateAfter(ending));
     const { dropped } = writer;
     const facts: readonly Fact[] = dropped === 0 ? [] : [['dropped', counted(dropped, 'line')]];
     if (!values.quiet) writeSummary(context, status, facts);
     return finish(broken ?? ending, values, status.life.hasOpened);
   },
 });
-
-const maxWaitingBytes = 64 * 1024 * 1024;
-
-const writerFor = (json: boolean | undefined, { stdout, stderr }: CliContext): LineWriter =>
-  new LineWriter(stdout, {
-    maxBytes: maxWaitingBytes,
-    onDropping: () => stderr.write(logLine('the reader of stdout is too slow: the oldest lines are dropped')),
-    onDropped: (lines) => {
-      stderr.write(logLine(`${counted(lines, 'line')} dropped: the reader of stdout was too slow`));
-      return json ? `${JSON.stringify({ type: 'dropped', at: Date.now(), lines })}\n` : undefined;
-    },
-  });

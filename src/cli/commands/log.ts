@@ -1,28 +1,28 @@
+import { firstValueFrom, map, merge } from 'rxjs';
 import { inspectLog, type LogCheck, type LogProgress, type LogStatus, verifyLog } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
 import { writeResult } from '../delivery.js';
-import { progressView } from '../view/terminal.js';
-import { bytes, count, counted, duration, factLines, joined } from '../view/text.js';
+import { progressView } from '../terminal.js';
+import { bytes, count, counted, duration, factLines, joined } from '../text.js';
 
 const options = {
-  verify: flag('--verify', 'with status: also check the checksum of every line'),
+  verify: flag('--verify', 'also check the checksum of every line'),
   json: flag('--json', 'write the result as one JSON object'),
   ...output,
 };
 type Values = ValuesOf<typeof options>;
 
-type Action = 'status' | 'verify';
-
 export const command = defineCommand({
-  argument: argument<readonly string[]>('<action...>', 'status FOLDER or verify FOLDER'),
-  summary: 'show a log and its consumers, or check every line',
+  argument: argument<readonly string[]>('<action...>', 'status FOLDER'),
+  usage: 'status [options] <FOLDER>',
+  summary: 'show a log and its consumers, and check every line',
   description: `
     status shows the files of a log, its times, its writer, and how far each consumer is behind. With --verify it also
-    reads every line, names the file and the line of each damage, and ends with 5 if there is any. verify does only that.
-    Both also read a file of listen --json.
+    reads every line, names the file and the line of each damage, and ends with 5 if there is any. It also reads a file
+    of listen --json.
   `,
   options,
   examples: [
@@ -30,47 +30,29 @@ export const command = defineCommand({
     ['rx-trade-feed log status market --verify --json', 'also check every line, for a script'],
   ],
   run: async ([action, path, ...rest], values, context) => {
-    if (action !== 'status' && action !== 'verify')
-      throw usageError('The actions of log are status and verify: rx-trade-feed log status FOLDER.');
-    if (path === undefined || rest.length > 0)
-      throw usageError(`log ${action} needs one folder: rx-trade-feed log ${action} FOLDER.`);
-    return actions[action](path, values, context);
+    if (action !== 'status' || path === undefined || rest.length > 0)
+      throw usageError('log has one action, and it needs one folder: rx-trade-feed log status FOLDER.');
+    const status = await inspectLog(path);
+    const check = values.verify ? await checkOf(path, values, context) : undefined;
+    const { damaged, tornBytes } = check ?? {};
+    const lines = [...statusText(status, Date.now()), ...(check ? checkText(check) : [])];
+    await writeResult(context, values.json, { ...status, damaged, tornBytes }, lines);
+    if (damaged === undefined || damaged.length === 0) return ExitCode.ok;
+    throw new CliError(
+      ExitCode.wrong,
+      `${counted(damaged.length, 'line')} of ${path} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.`,
+    );
   },
 });
 
-type Act = (path: string, values: Values, context: CliContext) => Promise<number>;
-
-const actions: Readonly<Record<Action, Act>> = {
-  status: async (path, values, context) => {
-    const status = await inspectLog(path);
-    const lines = statusText(status, Date.now());
-    if (values.verify !== true) {
-      await writeResult(context, values.json, status, lines);
-      return ExitCode.ok;
-    }
-    const check = await checkOf(path, values, context);
-    const { damaged, tornBytes } = check;
-    await writeResult(context, values.json, { ...status, damaged, tornBytes }, [...lines, ...checkText(check)]);
-    return endOf(path, check);
-  },
-  verify: async (path, values, context) => {
-    const check = await checkOf(path, values, context);
-    await writeResult(context, values.json, check, checkText(check));
-    return endOf(path, check);
-  },
-};
-
 const checkOf = (path: string, values: Values, context: CliContext): Promise<LogCheck> => {
   const view = progressView(values, context, progressText);
-  return verifyLog(path, view.show).finally(view.close);
-};
-
-const endOf = (path: string, { damaged }: LogCheck): number => {
-  if (damaged.length === 0) return ExitCode.ok;
-  throw new CliError(
-    ExitCode.refused,
-    `${counted(damaged.length, 'line')} of ${printable(path)} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.`,
+  const signalled$ = context.interrupt$.pipe(
+    map((signal): never => {
+      throw new CliError(ExitCode.interrupted, `${signal} came before every line was checked.`);
+    }),
   );
+  return firstValueFrom(merge(verifyLog(path, view.show), signalled$)).finally(view.close);
 };
 
 /** How many files of a log are shown: the oldest one and the newest ones. */

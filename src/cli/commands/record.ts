@@ -6,7 +6,7 @@ import { usageError } from '../errors.js';
 import { endings$, finish, follow, showSteps } from '../follow.js';
 import { ageMs, anyText, connection, count, defineCommand, feedArgument, flag, option, output } from '../options.js';
 import { sizeBytes } from '../options.js';
-import { statusView, writeSummary } from '../view/status.js';
+import { statusView, writeSummary } from '../status.js';
 
 export const command = defineCommand({
   argument: feedArgument,

@@ -3,16 +3,16 @@ import type { Watermark } from '../../index.js';
 import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
 import { type From, fromRule } from '../../log/records.js';
 import { timeOf } from '../../operators/items/item.js';
-import { type CliContext, isTerminal } from '../context.js';
-import { type Ending, lastFlushMs, written } from '../delivery.js';
+import { type CliContext, isTerminal } from '../terminal.js';
+import { type Ending, lateAfter, written } from '../delivery.js';
 import { type CliEvent, endings$, finish } from '../follow.js';
 import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
 import { age, argument, count, defineCommand, flag, option, output, parsed } from '../options.js';
 import { speed, type ValuesOf, whole } from '../options.js';
 import { type Format, formatFor } from '../output.js';
-import { gapWords, totalWords } from '../view/status.js';
-import { progressView } from '../view/terminal.js';
-import { bytes, counted, joined, logLine } from '../view/text.js';
+import { gapWords, totalWords } from '../status.js';
+import { progressView, say } from '../terminal.js';
+import { bytes, counted, joined, logLine } from '../text.js';
 
 /** A position in a log: its end or beginning, an offset, a time, or how long ago. */
 const placeIn = (text: string): From => {
@@ -58,11 +58,11 @@ export const command = defineCommand({
     const { offset: next } = Object(values.from) as { readonly offset?: number };
     const progress: Progress = { status: undefined, next };
     const ending = await replayed(feedLog(path), values, context, progress);
-    const broken = await written(stdout, ending.kind === 'interrupted' ? lastFlushMs : undefined);
+    const broken = await written(stdout, lateAfter(ending));
     const last = broken ?? ending;
     const text = summaryOf(progress, last);
     const hasBegun = last.kind !== 'failed' || progress.status !== undefined;
-    if (hasBegun && !values.quiet) stderr.write(isTerminal(stderr, context) ? `${text}\n` : logLine(text));
+    if (hasBegun && !values.quiet) say(stderr, isTerminal(stderr, context) ? `${text}\n` : logLine(text));
     // A log that isn't followed has an end, so an interrupted replay is incomplete: pass a bound.
     return finish(last, { count: values.follow ? values.count : (values.count ?? Infinity) }, true);
   },

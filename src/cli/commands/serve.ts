@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { concatMap, filter, from, ignoreElements, lastValueFrom, merge, Subject, take, takeUntil, tap } from 'rxjs';
+import { concatMap, filter, from, ignoreElements, lastValueFrom, merge, Subject, takeUntil, tap } from 'rxjs';
 import { type Feed, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
 import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../testing/index.js';
@@ -12,7 +12,8 @@ import { writeText } from '../delivery.js';
 import { CliError, ExitCode, localError, usageError } from '../errors.js';
 import { anyText, defineCommand, flag, oneOf, option, parsed, type ValuesOf, whole } from '../options.js';
 import { payloadOptions, type Payloads, payloadsFor } from '../payloads.js';
-import { counted, joined, logLine } from '../view/text.js';
+import { say } from '../terminal.js';
+import { counted, joined, logLine } from '../text.js';
 
 const tlsOptions = {
   tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
@@ -50,26 +51,22 @@ export const command = defineCommand({
     ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
   ],
   run: async (_, values, context) => {
-    const { stderr, interrupt$ } = context;
     const { plan = 'free', port = 0 } = values;
-    const events = new Subject<ServiceEvent>();
-    const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
+    const events$ = new Subject<ServiceEvent>();
+    const clients = (feed: Feed) => events$.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
     const payloads = await payloadsFor(values, context.stdin, clients);
     const { tls, caFile, close } = await certificateFor(values);
     try {
-      const service = await start({ port, tls, sources: payloads.sources });
+      const sources = { market: payloads.market.payloads$, raw: payloads.raw.payloads$ };
+      const service = await start({ port, tls, sources });
       const apiKey = service.createAccount({ plan }).createApiKey();
-      const text = welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, ...payloads });
-      const welcome$ = from(writeText(context, text)).pipe(ignoreElements());
-      const stopped$ = interrupt$.pipe(
-        take(1),
-        concatMap(() => service.shutdown()),
-      );
+      const text = welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, payloads });
+      const stopped$ = context.interrupt$.pipe(concatMap(() => service.shutdown()));
       const logged$ = service.events$.pipe(
-        tap(events),
-        tap((event) => stderr.write(logLine(serviceEventWords(event), event.at))),
+        tap(events$),
+        tap((event) => say(context.stderr, logLine(serviceEventWords(event), event.at))),
       );
-      const all$ = merge(welcome$, logged$).pipe(takeUntil(stopped$));
+      const all$ = merge(from(writeText(context, text)).pipe(ignoreElements()), logged$).pipe(takeUntil(stopped$));
       await lastValueFrom(all$, { defaultValue: undefined }).finally(() => service.shutdown());
       return ExitCode.ok;
     } finally {
@@ -89,25 +86,31 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
   }
 };
 
-interface Welcome extends Payloads, Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> {
+interface Welcome extends Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> {
   readonly caFile: string | undefined;
+  readonly payloads: Payloads;
 }
 
-const welcome = ({ baseUrl, apiKey, plan, caFile, descriptions, feed }: Welcome): string => {
-  const ca = caFile && `  CA       ${caFile} (only for this run)\n`;
-  const trust = caFile && `  export NODE_EXTRA_CA_CERTS=${caFile}  # or add to the next line: --ca ${caFile}\n`;
+const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed } }: Welcome): string => {
+  const [ca = '', trust = ''] =
+    caFile === undefined
+      ? []
+      : [
+          `  CA       ${caFile} (only for this run)\n`,
+          `  # or add --ca with this file to the last line\n  export NODE_EXTRA_CA_CERTS=${caFile}\n`,
+        ];
   return `A local trade feed service is running. Ctrl-C ends it.
 
   address  ${baseUrl}
   API key  ${apiKey} (${plan} plan; only for this run)
-  market   ${descriptions.market}
-  raw      ${descriptions.raw}
-${ca ?? ''}
+  market   ${printable(market.description)}
+  raw      ${printable(raw.description)}
+${ca}
 Type this in another terminal:
 
   export TRADE_FEED_BASE_URL=${baseUrl}
   export TRADE_FEED_API_KEY=${apiKey}
-${trust ?? ''}  npx rx-trade-feed listen ${feed}
+${trust}  npx rx-trade-feed listen ${feed}
 
 `;
 };
@@ -167,7 +170,7 @@ const notInstalled = (cause: unknown): never => {
   const text =
     "serve --tls creates a certificate with the package selfsigned, which isn't installed. " +
     'Install it (npm install --save-dev selfsigned), or use --cert and --key.';
-  throw new CliError(ExitCode.local, text, cause);
+  throw new CliError(ExitCode.failed, text, cause);
 };
 
 const createCertificate = async ({ generate }: SelfSigned): Promise<ServedCertificate> => {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { filter, firstValueFrom } from 'rxjs';
-import { connectEngine, replicaFeed } from '../../../src/cli/cluster.js';
+import { connectEngine, replicaFeed } from '../../../src/cli/connection.js';
 import { act as actOn, type Action, statusText } from '../../../src/cli/commands/cluster.js';
 import { ExitCode, exitCodeOf, failureWords } from '../../../src/cli/errors.js';
 import { subjectsOf, writeControl } from '../../../src/cluster/control.js';
@@ -185,7 +185,7 @@ describe('cluster', () => {
   ])('%s prints what the engine refused and what to do', async (action, refusing, words) => {
     const stopped = { value: writeKey({ ...key, owner: '', phase: 'stopped' }), revision: 1 };
     const engine = { ...memoryEngine(), read: async () => Promise.resolve(stopped), ...refusing };
-    expect(await act(action, engine)).toEqual({ code: 7, text: expect.stringMatching(words) });
+    expect(await act(action, engine)).toEqual({ code: 6, text: expect.stringMatching(words) });
   });
 });
 
@@ -213,7 +213,7 @@ describe('the engine of a command', () => {
       const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'key', TRADE_FEED_CLUSTER: address };
       const words = /^rx-trade-feed: The (NATS|Redis) server of --cluster didn't accept (?![^]*password)/;
       for (const line of [`cluster resume --cluster ${address} --account a`, 'cluster status', 'listen'])
-        expect(await outcomeOf(line, env)).toEqual({ code: 7, printed: expect.stringMatching(words) });
+        expect(await outcomeOf(line, env)).toEqual({ code: 6, printed: expect.stringMatching(words) });
     },
   );
 

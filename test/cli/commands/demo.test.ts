@@ -90,7 +90,7 @@ describe('demo', () => {
     const other = createServer((socket) => socket.destroy()).listen(Number(port), '127.0.0.1');
     await once(other, 'listening');
     await jest.advanceTimersByTimeAsync(2_500);
-    expect(await exit).toBe(8);
+    expect(await exit).toBe(1);
     expect(stderr.text).toBe(
       `rx-trade-feed: Can't restart the local service at http://127.0.0.1:${port}: the port is in use.\n`,
     );

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { DetailedPeerCertificate } from 'node:tls';
+import { stripVTControlCharacters } from 'node:util';
 import { filter, firstValueFrom } from 'rxjs';
-import { conclusion, findingLines } from '../../../src/cli/commands/doctor.js';
+import { conclusion, findingText } from '../../../src/cli/commands/doctor.js';
 import { addressesOf, clockFinding, dnsTimeoutMs, type Finding, nodeFinding } from '../../../src/cli/doctor.js';
 import { proxyFinding, tcpFinding, tlsFinding, unknownHostFinding } from '../../../src/cli/doctor.js';
+import { wrapped } from '../../../src/cli/text.js';
 import { tradeFeed$ } from '../../../src/index.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
@@ -97,7 +99,7 @@ describe('doctor', () => {
     jest.advanceTimersByTime(10_000);
     await stdout.until(/ok +other client/);
     jest.advanceTimersByTime(20_000);
-    expect(await exit).toBe(124);
+    expect(await exit).toBe(6);
     expect(stdout.text).toMatch(
       /failed +first frame +No frame of raw arrived within 30 s\.\n +→ [^]*--frame-within[^]*\nThe feed can't work\. The remaining checks were skipped\.\n$/,
     );
@@ -112,10 +114,10 @@ describe('doctor', () => {
     const other = tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }).subscribe();
     expect(await exit).toBe(4);
     other.unsubscribe();
-    expect(stdout.text).toMatch(/failed +other client +[^]*\(close code 4001,[^]*\n +→ Find the other client/);
+    expect(stdout.text).toMatch(/failed +other client +[^]*\(close\s+code 4001,[^]*\n +→ Find the other client/);
     await using full = await startTradeFeedService({ limits: { capacity: 0 } });
     expect(await findingsOf('--connect', envOf(full))).toMatchObject({
-      exitCode: 7,
+      exitCode: 6,
       handshake: says('failed', /HTTP 503/),
       'first frame': says('skipped', /^after the failure of handshake$/),
     });
@@ -136,7 +138,7 @@ describe('doctor', () => {
     });
     expect(await findingsOf('', env)).toMatchObject({ exitCode: 0 });
     expect(await findingsOf('', env)).toMatchObject({
-      exitCode: 7,
+      exitCode: 6,
       ticket: says('failed', /Too many tickets.*\(HTTP 429\)/, /^Wait \d+ .*, then run doctor again\.$/),
     });
   });
@@ -145,12 +147,12 @@ describe('doctor', () => {
   it.each<[string, Env, string, number, string, RegExp, RegExp?]>([
     ['no address', {}, '', 2, 'settings', /^Missing base URL\./],
     ['http:', { TRADE_FEED_BASE_URL: 'http://a.example' }, '', 2, 'settings', /http:\/\/a\.example: without TLS/],
-    ['no file', { TRADE_FEED_BASE_URL: 'https://a.b' }, '--key-file missing', 8, 'settings', /there is no such file/],
+    ['no file', { TRADE_FEED_BASE_URL: 'https://a.b' }, '--key-file missing', 1, 'settings', /there is no such file/],
     [
       'an unknown host',
       { TRADE_FEED_BASE_URL: 'https://a.invalid' },
       '',
-      7,
+      6,
       'dns',
       /^a\.invalid doesn't resolve/,
       /HTTPS_PROXY/,
@@ -159,7 +161,7 @@ describe('doctor', () => {
       'a port on which no program listens',
       { TRADE_FEED_BASE_URL: 'https://127.0.0.1:1' },
       '',
-      7,
+      6,
       'tcp',
       /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/,
       /^Nothing is listening on that port\./,
@@ -174,7 +176,7 @@ describe('doctor', () => {
   it('examines the certificate with and without its CA, and reports a server without TLS', async () => {
     await using service = await startTradeFeedService({ tls: certificate });
     expect(await findingsOf('', envOf(service))).toMatchObject({
-      exitCode: 6,
+      exitCode: 5,
       tls: says('failed', /^The certificate isn't trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): localhost\.$/, /--ca FILE/),
     });
     const ca = await folder.file('ca.pem', certificate.cert);
@@ -192,7 +194,7 @@ describe('doctor', () => {
     await using misnamed = await startTradeFeedService({ tls: other });
     const otherCa = await folder.file('other-ca.pem', other.cert);
     expect(await findingsOf(`--ca ${otherCa}`, envOf(misnamed))).toMatchObject({
-      exitCode: 6,
+      exitCode: 5,
       tls: says('failed', /^The certificate is for elsewhere\.example\.$/, /host of the base URL/),
     });
     await using plain = await startTradeFeedService();
@@ -219,7 +221,7 @@ describe('doctor', () => {
     });
     await using refusing = await startConnectProxy({ targets: { 'feed.example:443': 1 }, status: 407 });
     expect(await findingsOf('', { ...env, HTTPS_PROXY: refusing.url })).toMatchObject({
-      exitCode: 7,
+      exitCode: 6,
       tls: says('failed', /the proxy .* refused the connection to feed\.example:443 \(HTTP 407\)/, /proxy/),
     });
   });
@@ -337,17 +339,18 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
   expect(JSON.stringify(finding)).not.toContain('planted');
 });
 
-it('the report fits any terminal with a hanging indent, and keeps long words whole', () => {
+it('the report fits any terminal, with the text in a column or below the name of the check', () => {
   const advice =
     'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.';
+  const finding = { name: 'first frame', status: 'warning', text: advice, advice } as const;
   for (let columns = 36; columns < 130; columns += 1) {
-    const shown = findingLines({ name: 'first frame', status: 'warning', text: advice, advice }, columns, false);
+    const shown = wrapped(findingText(finding, columns, true), columns)
+      .trimEnd()
+      .split('\n')
+      .map(stripVTControlCharacters);
     expect(Math.max(...shown.map(({ length }) => length))).toBeLessThanOrEqual(columns);
     expect(shown.slice(1).filter((line) => !/^ {4}/.test(line))).toEqual([]);
   }
-  const address = `https://${'a'.repeat(80)}/`;
-  const [, shown] = findingLines({ name: 'settings', status: 'ok', text: `at ${address}` }, 79, false);
-  expect(shown?.trim()).toBe(address);
   const warned = { status: 'warning', text: '' } as const;
   expect(conclusion([warned, { status: 'ok', text: '' }])).toBe('The feed works, with 1 warning.');
 });

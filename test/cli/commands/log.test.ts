@@ -121,15 +121,6 @@ describe('log status --verify', () => {
     expect(stdout.text).toMatch(/^files .* 0 to \d+, .*its first line is damaged$/m);
     expect(stdout.text).toMatch(/^consumers {3}db: The cursor .*db\.json is damaged\. Correct its `offset`/m);
   });
-});
-
-describe('log verify', () => {
-  it('ends with 0 if every line is valid', async () => {
-    const { stdout, stderr, exit } = log(`verify ${await logged()}`);
-    expect(await exit).toBe(0);
-    expect(stdout.text).toMatch(/^43 records in \d+ files, 40 frames, .*: every line is valid\n$/);
-    expect(stderr.text).toBe('');
-  });
 
   it('shows its progress on a terminal', async () => {
     for (const [path, records] of [
@@ -137,21 +128,28 @@ describe('log verify', () => {
       [await folder.file('empty', ''), 0],
     ] as const) {
       const stderr = new FakeOutput({ columns: 80, rows: 24 });
-      expect(await command(`log verify ${path}`, { stderr }).exit).toBe(0);
+      expect(await command(`log status ${path} --verify`, { stderr }).exit).toBe(0);
       expect(stderr.text).toContain(`100% · ${records} records`);
     }
   });
 
-  it('names the file, the line and the byte of each damage, and ends with 5', async () => {
+  it('restores the terminal when it is interrupted', async () => {
+    const stderr = new FakeOutput({ columns: 80, rows: 24 });
+    const { end } = command(`log status ${await logged()} --verify`, { stderr });
+    await stderr.until(/\x1b\[1;23r/);
+    expect(await end()).toBe(130);
+    expect(stderr.text).toMatch(/\x1b\[r[^]*SIGINT came before every line was checked\.\n$/);
+  });
+
+  it('names the file, the line and the byte of each damage, and says what to do', async () => {
     const path = await logged();
     const file = firstFile(path);
     const text = readFileSync(file, 'latin1');
     writeFileSync(file, text.replace('"offset":1,', '"offset":X,'), 'latin1');
-    const { stdout, stderr, exit } = log(`verify ${path}`);
+    const { stdout, stderr, exit } = log(`status ${path} --verify`);
     expect(await exit).toBe(5);
     const at = text.indexOf('{"offset":1,');
     expect(stdout.text).toContain(`${file}, line 3 (byte ${at}): its checksum is wrong\n`);
-    expect(stdout.text).toMatch(/: 1 damaged line\n$/);
     expect(stderr.text).toBe(
       `rx-trade-feed: 1 line of ${path} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.\n`,
     );
@@ -159,10 +157,10 @@ describe('log verify', () => {
 
   it('shows 20 damaged lines at most; --json has all', async () => {
     const path = await folder.file('damaged', '{"type":"gap"}\n'.repeat(30));
-    const { stdout, exit } = log(`verify ${path}`);
+    const { stdout, exit } = log(`status ${path} --verify`);
     expect(await exit).toBe(5);
     expect(stdout.text).toContain('\n… and 10 lines more\n');
-    const json = log(`verify ${path} --json`);
+    const json = log(`status ${path} --verify --json`);
     expect(await json.exit).toBe(5);
     expect((JSON.parse(json.stdout.text) as { damaged: unknown[] }).damaged).toHaveLength(30);
   });
@@ -171,19 +169,20 @@ describe('log verify', () => {
     const path = await logged();
     const [last = ''] = (await inspectLog(path)).segments.slice(-1).map((segment) => segment.path);
     appendFileSync(last, '{"offset":4');
-    const { stdout, exit } = log(`verify ${path}`);
+    const { stdout, exit } = log(`status ${path} --verify`);
     expect(await exit).toBe(0);
-    expect(stdout.text).toMatch(/^the last line has 11 bytes and no end: it is being written, or torn\n/);
+    expect(stdout.text).toMatch(/^the last line has 11 bytes and no end: it is being written, or torn\n/m);
   });
 });
 
 describe('log', () => {
+  const usage = 'log has one action, and it needs one folder: rx-trade-feed log status FOLDER.';
   it.each([
     ['', 2, 'The action is missing.'],
-    ['stat x', 2, 'The actions of log are status and verify: rx-trade-feed log status FOLDER.'],
-    ['status', 2, 'log status needs one folder: rx-trade-feed log status FOLDER.'],
-    ['verify a b', 2, 'log verify needs one folder: rx-trade-feed log verify FOLDER.'],
-    ['status missing', 8, 'there is no such file or folder'],
+    ['verify x', 2, usage],
+    ['status', 2, usage],
+    ['status a b', 2, usage],
+    ['status missing', 1, 'there is no such file or folder'],
   ])('refuses `%s`', async (args, code, words) => {
     const { stderr, exit } = log(args);
     expect(await exit).toBe(code);

@@ -107,7 +107,7 @@ describe('record', () => {
   it('refuses a file before connecting, and leaves it unchanged', async () => {
     const path = await folder.file('mine', 'mine');
     const { stderr, exit } = record(`--output ${path}`);
-    expect(await exit).toBe(8);
+    expect(await exit).toBe(1);
     expect(stderr.text).toMatch(/^rx-trade-feed: .*mine/);
     expect(stderr.text).not.toContain('Connect');
     expect(readFileSync(path, 'utf8')).toBe('mine');
@@ -128,7 +128,7 @@ describe('record', () => {
     const first = record(`-o ${path}`);
     await first.stderr.until(opened);
     const second = record(`-o ${path}`);
-    expect(await second.exit).toBe(8);
+    expect(await second.exit).toBe(1);
     expect(second.stderr.text).toMatch(/^rx-trade-feed: The log .* has a writer already.*\n$/);
     expect(await first.end()).toBe(0);
   });

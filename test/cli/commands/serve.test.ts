@@ -125,10 +125,10 @@ describe('serve', () => {
     const service = await serve('--tls --plan developer');
     expect(service.settings['TRADE_FEED_BASE_URL']).toMatch(/^https:/);
     const caFile = service.settings['NODE_EXTRA_CA_CERTS'] ?? '';
-    expect(service.stdout.text).toContain(`--ca ${caFile}\n`);
+    expect(service.stdout.text).toContain(`CA       ${caFile} (only for this run)\n`);
     expect(await listen(`--count 1 --ca ${caFile}`, service).exit).toBe(0);
     const untrusting = listen('--count 1', service);
-    expect(await untrusting.exit).toBe(6);
+    expect(await untrusting.exit).toBe(5);
     expect(untrusting.stderr.text).toContain('pass its CA with --ca FILE');
     expect(await service.end()).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
@@ -149,7 +149,7 @@ describe('serve', () => {
     await close();
     const missing = () => Promise.reject(new Error("Cannot find package 'selfsigned'"));
     const words = expect.stringContaining('npm install --save-dev selfsigned');
-    await expect(servedCertificate({ tls: true }, missing)).rejects.toMatchObject({ exitCode: 8, message: words });
+    await expect(servedCertificate({ tls: true }, missing)).rejects.toMatchObject({ exitCode: 1, message: words });
   });
 
   it.each([
@@ -161,11 +161,11 @@ describe('serve', () => {
     ['--cert x', 2, '--cert needs --key, and --key needs --cert: use both.'],
     ['--tls --key x', 2, 'use both.'],
     ['--cert TEXT --key TEXT', 2, '--cert and --key must contain a PEM certificate and its key.'],
-    ['--cert missing --key x', 8, "Can't read the file of --cert: there is no such file."],
-    ['--replay missing', 8, 'there is no such file or folder.'],
-    ['--replay EMPTY', 8, 'contains no frame. Use one that does.'],
-    ['--source missing', 8, "Can't read the file of --source: there is no such file."],
-    ['--source .', 8, "Can't read the file of --source: the path is a directory."],
+    ['--cert missing --key x', 1, "Can't read the file of --cert: there is no such file."],
+    ['--replay missing', 1, 'there is no such file or folder.'],
+    ['--replay EMPTY', 1, 'contains no frame. Use one that does.'],
+    ['--source missing', 1, "Can't read the file of --source: there is no such file."],
+    ['--source .', 1, "Can't read the file of --source: the path is a directory."],
   ])('refuses `%s`', async (options, code, words) => {
     const [text, empty] = [await folder.file('text', 'x'), await folder.file('empty', '')];
     const { stderr, exit } = command(`serve ${options.replaceAll('TEXT', text).replace('EMPTY', empty)}`);
@@ -176,7 +176,7 @@ describe('serve', () => {
   it('reports a port that is in use', async () => {
     const { port } = new URL((await serve()).settings['TRADE_FEED_BASE_URL'] ?? '');
     const { stderr, exit } = command(`serve --port ${port}`);
-    expect(await exit).toBe(8);
+    expect(await exit).toBe(1);
     expect(stderr.text).toBe(
       `rx-trade-feed: Can't listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
     );
@@ -229,7 +229,7 @@ describe('the lines of a source', () => {
     stdin: Readable = new PassThrough(),
     firstClient$: Observable<unknown> = of(1),
   ) => openLines(source, rate, stdin, firstClient$);
-  const listOf = (lines$: Observable<string>): Promise<string[]> => lastValueFrom(lines$.pipe(toArray()));
+  const listOf = <T>(lines$: Observable<T>): Promise<T[]> => lastValueFrom(lines$.pipe(toArray()));
 
   it('end only at newlines, whatever the size of the chunks, and leave out empty ones', async () => {
     const text = Buffer.from('{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast');
@@ -261,7 +261,7 @@ describe('the lines of a source', () => {
 
   it('arrive from stdin even without a client, and stdin is closed at the end', async () => {
     const stdin = new PassThrough();
-    const { lines$, description } = await begun('-', undefined, stdin, NEVER);
+    const { payloads$: lines$, description } = await begun('-', undefined, stdin, NEVER);
     expect(description).toBe('the lines of stdin, as they arrive');
     const received = new PassThrough({ objectMode: true });
     const subscription = lines$.subscribe((line) => received.write(line));
@@ -282,7 +282,7 @@ describe('the lines of a source', () => {
       ['-', 'stdin'],
     ] as const) {
       const firstClient$ = new Subject<void>();
-      const { lines$, description } = await begun(source, 1_000, stdin, firstClient$);
+      const { payloads$: lines$, description } = await begun(source, 1_000, stdin, firstClient$);
       expect(description).toBe(`the lines of ${name}, 1000 a second from when the first client connects`);
       const lines = listOf(lines$);
       firstClient$.next();
@@ -295,7 +295,7 @@ describe('the lines of a source', () => {
   it('arrive from a named pipe even without a client', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
-    const { lines$, description } = await begun(pipe, undefined, undefined, NEVER);
+    const { payloads$: lines$, description } = await begun(pipe, undefined, undefined, NEVER);
     expect(description).toBe(`the lines of ${pipe}, as they arrive`);
     const lines = listOf(lines$);
     await folder.file('pipe', 'one\ntwo\n');

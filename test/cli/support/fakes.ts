@@ -1,7 +1,7 @@
 import { afterEach, expect } from '@jest/globals';
 import { PassThrough, Writable } from 'node:stream';
 import { Subject } from 'rxjs';
-import type { CliContext, Interrupt } from '../../../src/cli/context.js';
+import type { CliContext, Interrupt } from '../../../src/cli/terminal.js';
 import { run } from '../../../src/cli/program.js';
 import type { TradeFeedAccount, TradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';

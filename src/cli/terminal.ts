@@ -1,14 +1,92 @@
-import { catchError, defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, of, throwError } from 'rxjs';
-import { type CliContext, hasColors, isTerminal, type Output } from '../context.js';
-import { type Line, logLine, printed } from './text.js';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { type Readable, Writable } from 'node:stream';
+import { defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, type Observable, share, tap } from 'rxjs';
+import { type Line, logLine, printed, wrapped } from './text.js';
+
+/** The environment, streams and signals of the process. Tests pass their own. */
+export interface CliContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Emits SIGINT and the like. As long as nothing subscribes, a signal has its default effect. */
+  readonly interrupt$: Observable<Interrupt>;
+}
+
+export interface Input extends Readable {
+  readonly isTTY?: boolean | undefined;
+  readonly setRawMode?: ((isRaw: boolean) => unknown) | undefined;
+}
+
+export interface Output extends Writable {
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
+}
+
+/** The signals that end a command. */
+export const interrupts = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
+export type Interrupt = (typeof interrupts)[number];
+
+export const processContext = (process: NodeJS.Process): CliContext => {
+  const { env, stdin } = process;
+  const [stdout, stderr] = [outputOf(process.stdout), outputOf(process.stderr)];
+  const interrupt$ = merge(...interrupts.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
+    tap((signal) => {
+      // The terminal prints `^C` at the cursor. The newline keeps the next line, or the shell's prompt, off that row.
+      if (signal === 'SIGINT') [stderr, stdout].find(({ isTTY }) => isTTY)?.write('\n');
+    }),
+    // All subscribers share one newline.
+    share(),
+  );
+  return { env, stdin, stdout, stderr, interrupt$ };
+};
+
+/**
+ * Returns an output that writes everything or fails. Terminals, pipes and sockets do. Node's stream for a file ignores
+ * how much of a write the system has taken, so it loses the rest without an error when the disk is nearly full.
+ */
+const outputOf = (stream: Output & { readonly fd?: number }): Output => {
+  const { fd } = stream;
+  if (fd === undefined || stream instanceof Socket) return stream;
+  return new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      try {
+        for (let at = 0; at < chunk.length;) at += writeSync(fd, chunk, at);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+};
+
+/** Returns whether a stream is a terminal that understands control sequences. */
+export const isTerminal = (output: Output, { env }: Pick<CliContext, 'env'>): boolean =>
+  output.isTTY === true && env['TERM'] !== 'dumb';
+
+/** Returns whether to use colors on a stream (https://no-color.org). */
+export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boolean =>
+  isTerminal(output, context) && !context.env['NO_COLOR'];
 
 export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
 /** Returns the size of a terminal. Defaults to 80 columns and 24 rows if it's unknown, which some report as 0. */
-export const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
+const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
   columns: columns > 0 ? columns : 80,
   rows: rows > 0 ? rows : 24,
 });
+
+/** Returns how wide a text may be: as wide as a terminal. In a pipe or a file, most lines stay whole. */
+export const columnsOf = (output: Output, plainColumns = Infinity): number =>
+  output.isTTY ? sizeOf(output).columns : plainColumns;
+
+/** Where a help text wraps in a pipe or a file. */
+export const helpColumns = 80;
+
+/** Writes a text for people. */
+export const say = (output: Output, text: string): boolean => output.write(wrapped(text, columnsOf(output)));
 
 export interface View<S> {
   readonly show: (state: S) => void;
@@ -16,10 +94,8 @@ export interface View<S> {
 }
 
 /** How a command shows a state: as lines on a terminal, or as log lines in a pipe or a file. */
-export interface Look<S> {
+interface Look<S> {
   readonly lines: (state: S, size: TerminalSize) => readonly Line[];
-  /** Returns what stays on the terminal after the command has ended. */
-  readonly last?: Look<S>['lines'];
   /** Returns the log lines for what's new, plus the status if `isDue`. */
   readonly log: (state: S, isDue: boolean) => readonly string[];
   readonly logEveryMs: number;
@@ -27,10 +103,6 @@ export interface Look<S> {
   readonly firstLogMs?: number;
   readonly maxColumns?: number;
 }
-
-/** Shows a state on stdout: on the whole terminal, or as a log. */
-export const screenView = <S>(context: CliContext, look: Look<S>): View<S> =>
-  viewOn(context.stdout, context, screen, look);
 
 export interface StatusOptions {
   readonly quiet?: boolean | undefined;
@@ -51,10 +123,14 @@ export const progressView = <S>(values: StatusOptions, context: CliContext, word
     log: (state, isDue) => (isDue ? [words(state)] : []),
   });
 
-type NewSurface = (output: Output) => Surface;
-
-const viewOn = <S>(output: Output, context: CliContext, on: NewSurface | undefined, look: Look<S>): View<S> =>
-  on && isTerminal(output, context) ? drawn(output, context, on(output), look) : logged(output, look);
+/** Shows a state on a surface of a terminal, or as log lines. */
+export const viewOn = <S>(
+  output: Output,
+  context: CliContext,
+  surface: ((output: Output) => Surface) | undefined,
+  look: Look<S>,
+): View<S> =>
+  surface && isTerminal(output, context) ? drawn(output, context, surface(output), look) : logged(output, look);
 
 const logged = <S>(output: Output, { log, logEveryMs, firstLogMs = logEveryMs }: Look<S>): View<S> => {
   let dueAt = Date.now() + firstLogMs;
@@ -62,23 +138,20 @@ const logged = <S>(output: Output, { log, logEveryMs, firstLogMs = logEveryMs }:
     show: (state) => {
       const isDue = Date.now() >= dueAt;
       if (isDue) dueAt = Date.now() + logEveryMs;
-      for (const text of log(state, isDue)) output.write(logLine(text));
+      for (const text of log(state, isDue)) say(output, logLine(text));
     },
     close: noop,
   };
 };
 
 const drawn = <S>(output: Output, context: CliContext, surface: Surface, look: Look<S>): View<S> => {
-  const { lines, last = () => [], maxColumns = Infinity } = look;
   let shown: { readonly state: S } | undefined;
-  const printedLines = (of: Look<S>['lines']): readonly string[] => {
-    const { columns, rows } = sizeOf(output);
-    const size = { columns: Math.min(columns, maxColumns), rows };
-    const all = shown === undefined ? [] : of(shown.state, size);
-    return all.map((line) => printed(line, size.columns - 1, hasColors(output, context)));
-  };
   const draw = (): void => {
-    if (shown !== undefined) surface.draw(printedLines(lines));
+    if (shown === undefined) return;
+    const { columns, rows } = sizeOf(output);
+    const size = { columns: Math.min(columns, look.maxColumns ?? Infinity), rows };
+    const lines = look.lines(shown.state, size);
+    surface.draw(lines.map((line) => printed(line, size.columns - 1, hasColors(output, context))));
   };
   output.on('resize', draw);
   return {
@@ -89,7 +162,6 @@ const drawn = <S>(output: Output, context: CliContext, surface: Surface, look: L
     close: () => {
       output.off('resize', draw);
       surface.close();
-      for (const line of printedLines(last)) output.write(`${line}\n`);
     },
   };
 };
@@ -157,18 +229,20 @@ export const withKeys = (context: CliContext): CliContext => {
     stdin.setRawMode?.(true);
     // A closed terminal causes errors, even at the end, and they'd crash the process if nothing listened.
     stdin.on('error', noop);
-    const gone$ = fromEvent(stdin, 'error').pipe(mergeMap((error) => throwError(() => error)));
-    return merge(fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed))), gone$);
-  });
-  const typed$ = keys$.pipe(
+    const typed$ = fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed)));
+    return merge(
+      typed$.pipe(
+        filter((key) => endKeys.test(key)),
+        map(() => 'SIGINT' as const),
+      ),
+      // The terminal is gone, for example because the ssh session was lost.
+      fromEvent(stdin, 'error').pipe(map(() => 'SIGHUP' as const)),
+    );
+  }).pipe(
     finalize(() => {
       stdin.setRawMode?.(false);
       stdin.pause();
     }),
-    filter((key) => endKeys.test(key)),
-    map(() => 'SIGINT' as const),
-    // The terminal is gone, for example because the ssh session was lost.
-    catchError(() => of('SIGHUP' as const)),
   );
-  return { ...context, interrupt$: merge(interrupt$, typed$) };
+  return { ...context, interrupt$: merge(interrupt$, keys$) };
 };

@@ -1,54 +1,27 @@
-import type { Frame } from '../../index.js';
-import { statusOf } from '../../operators/connection-status.js';
-import { disconnectedText, EventRecord } from '../../protocol/event-record.js';
-import { failureIn } from '../../protocol/feed-state.js';
-import { printable } from '../../protocol/printable.js';
-import { type CliContext, isTerminal } from '../context.js';
-import {
-  averageRate,
-  currentRate,
-  perTick,
-  recentEvents,
-  type ShownEvent,
-  type Status,
-  type Step,
-  tickMs,
-} from '../follow.js';
-import { whatHappened } from '../errors.js';
-import { lineView, progressEveryMs, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
+import { statusOf } from '../operators/connection-status.js';
+import { disconnectedText, EventRecord } from '../protocol/event-record.js';
+import { failureIn } from '../protocol/feed-state.js';
+import { printable } from '../protocol/printable.js';
+import { whatHappened } from './errors.js';
+import { averageRate, currentRate, perTick, recentEvents, type ShownEvent } from './follow.js';
+import { type Status, type Step, tickMs } from './follow.js';
+import { type CliContext, isTerminal, lineView, progressEveryMs, say, screen } from './terminal.js';
+import { type StatusOptions, type TerminalSize, type View, viewOn } from './terminal.js';
 import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
 import { lostTime, printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
 
-export const marks = {
-  connecting: symbols.inProgress,
-  live: symbols.good,
-  reconnecting: symbols.waiting,
-  stopped: symbols.failed,
-  idle: symbols.inactive,
-  unknown: symbols.warning,
-} as const satisfies Readonly<Record<string, Span>>;
-
-/** A failure counts as `reconnecting` even before that event. `next`: when the next attempt begins. */
-export const connectionOf = ({ life, now }: Pick<Status, 'life' | 'now'>) => {
-  const [status, failure] = [statusOf(life), failureIn(life)];
+const phaseOf = ({ life, feed, now }: Status) => {
+  const [status, failure, last] = [statusOf(life), failureIn(life), life.events.at(-1)];
+  if (status?.state === 'live')
+    return { mark: symbols.good, title: `live: ${feed}, connection ${life.open?.connection}` };
+  if (last?.type === 'ticket-issued') return { mark: symbols.inProgress, title: `opening a connection to ${feed}` };
+  if (last?.type === 'ticket-requested' || (failure === undefined && status?.state !== 'reconnecting'))
+    return { mark: symbols.inProgress, title: `requesting a ticket for ${feed}` };
+  // A failure counts as reconnecting even before that event.
   const leftMs = status?.state === 'reconnecting' ? (status.nextAttemptAt ?? now) - now : 0;
-  return {
-    state: status?.state ?? (failure ? ('reconnecting' as const) : ('connecting' as const)),
-    reason: failure && whatHappened(failure),
-    next: leftMs > 0 ? `in ${duration(leftMs)}` : 'now',
-  };
-};
-
-const phaseOf = (status: Status) => {
-  const { life, feed } = status;
-  const { state, reason, next } = connectionOf(status);
-  const last = life.events.at(-1);
-  if (state === 'live') return { mark: marks.live, title: `live: ${feed}, connection ${life.open?.connection}` };
-  if (last?.type === 'ticket-issued') return { mark: marks.connecting, title: `opening a connection to ${feed}` };
-  if (last?.type === 'ticket-requested' || state === 'connecting')
-    return { mark: marks.connecting, title: `requesting a ticket for ${feed}` };
-  const attempt = last?.type === 'reconnecting' && next !== 'now' ? ` (attempt ${last.attempt})` : '';
-  return { mark: marks.reconnecting, title: `reconnecting ${next}${attempt}`, reason };
+  const attempt = last?.type === 'reconnecting' ? ` (attempt ${last.attempt})` : '';
+  const title = `reconnecting ${leftMs > 0 ? `in ${duration(leftMs)}${attempt}` : 'now'}`;
+  return { mark: symbols.waiting, title, reason: failure && whatHappened(failure) };
 };
 
 /** `● live: market, connection 2 · 17.0 frames/s · 7.1 kB/s · 191 frames · 1 gap, 20 ms` */
@@ -109,55 +82,41 @@ const maxPlainColumns = 160;
  * every 2 s.
  */
 export const panelView = (context: CliContext, content: PanelContent): View<Step> =>
-  screenView(context, {
+  viewOn(context.stdout, context, screen, {
     maxColumns: 100,
     lines: ({ status }, size) => panel(status, { ...content, ...size }),
     logEveryMs: 2_000,
     firstLogMs: tickMs,
-    log: (step, isDue) => [
-      ...(step.event.type === 'frame' ? [firstFrame(step.event)] : []),
-      ...(isDue ? [joined(' · ', printed(statusLine(step.status), maxPlainColumns), content.outage?.())] : []),
-      ...eventTexts(step),
-    ],
+    log: (step, isDue) => {
+      const { event, status } = step;
+      const first = event.type === 'frame' ? [`first frame, ${bytes(event.data.length)}: ${startOf(status)}`] : [];
+      const flow = isDue ? [joined(' · ', printed(statusLine(status), maxPlainColumns), content.outage?.())] : [];
+      return [...first.map((text) => printed([[text]], maxPlainColumns)), ...flow, ...eventTexts(step)];
+    },
   });
 
-const firstFrame = (frame: Frame): string =>
-  printed([[`first frame, ${bytes(frame.data.length)}: ${startOf(frame)}`]], maxPlainColumns);
-
-const startOf = ({ data, isBinary }: Frame): string => {
-  const start = data.subarray(0, maxPlainColumns * 4);
-  return isBinary ? start.toString('hex') : printable(start.toString());
+const startOf = ({ lastFrame }: Status): string => {
+  const start = lastFrame?.data.subarray(0, maxPlainColumns * 4);
+  return lastFrame?.isBinary ? String(start?.toString('hex')) : printable(start?.toString() ?? '');
 };
 
 const labelWidth = 12;
 const labelled = (label: string, ...spans: Line): Line => [[` ${label.padEnd(labelWidth)}`, 'dim'], ...spans];
 
+type Row = readonly [rank: number, line: Line];
+const emptyRow: Row = [14, []];
+
 /**
- * The rows of the panel, from top to bottom. On a terminal with fewer, the rows with the highest numbers go: first the
+ * Renders the panel of `demo` to fit the terminal. On one with fewer rows, those with the highest ranks go: first the
  * empty ones, and last the state, the line about Ctrl-C, the latest event and the next outage.
  */
-const panelRows = {
-  title: 3,
-  state: 0,
-  reason: 10,
-  flow: 9,
-  frame: 12,
-  losses: 11,
-  next: 13,
-  end: 1,
-  empty: 14,
-} as const;
-/** The latest event goes last. */
-const eventRow = (fromLast: number): number => (fromLast === 0 ? 2 : 3 + fromLast);
-
-/** Renders the panel of `demo` to fit the terminal. */
 export const panel = (
   status: Status,
   { service, outage, next, columns, rows }: PanelContent & TerminalSize,
 ): readonly Line[] => {
   const width = columns - 1;
   const { mark, title, reason } = phaseOf(status);
-  const { lastFrame, life, recent, startedAt, now } = status;
+  const { life, recent, startedAt, now } = status;
   const rate = currentRate(status);
   const barCount = Math.max(0, Math.min(40, width - 50));
   const flow = (what: 'frames' | 'bytes', text: (number: number) => string, rateText = text): Line => {
@@ -165,34 +124,31 @@ export const panel = (
     const current: Span = [`${rateText(rate[what])} a second`.padEnd(18), 'bold'];
     return spread(labelled(what, current, [line, 'cyan']), [[`${text(status[what])} in all`]], width);
   };
-  const { title: head, state, reason: why, flow: flows, frame, losses: lost, next: tries, end, empty } = panelRows;
-  const gap = (): Row => [empty, []];
   const lines: readonly Row[] = [
-    [head, titleLine(service, outage?.(), width)],
-    gap(),
-    [state, spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width)],
-    reason === undefined ? gap() : [why, [[`   ${reason}`, 'dim']]],
-    [flows, flow('frames', count, amount)],
-    [flows, flow('bytes', bytes)],
-    [frame, labelled('last frame', [lastFrameWords(status)])],
-    [frame, labelled('', [lastFrame ? startOf(lastFrame) : '', 'dim'])],
-    gap(),
-    [lost, labelled('gaps', [gapWords(status), life.totals.gaps > 0 ? 'yellow' : undefined])],
-    [lost, labelled('reconnects', [reconnectCauses(status)])],
-    gap(),
-    ...recent.map((event, n): Row => [eventRow(recent.length - 1 - n), recentEvent(startedAt, event)]),
-    ...Array.from({ length: recentEvents - recent.length }, gap),
-    gap(),
-    [tries, [[' Try next, in other terminals:', 'dim']]],
-    ...next.map((line, index): Row => [tries, labelled(`terminal ${index + 2}`, [line, 'cyan'])]),
-    gap(),
-    [end, [[' Ctrl-C ends it with a summary.', 'dim']]],
+    [3, titleLine(service, outage?.(), width)],
+    emptyRow,
+    [0, spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width)],
+    reason === undefined ? emptyRow : [10, [[`   ${reason}`, 'dim']]],
+    [9, flow('frames', count, amount)],
+    [9, flow('bytes', bytes)],
+    [12, labelled('last frame', [lastFrameWords(status)])],
+    [12, labelled('', [startOf(status), 'dim'])],
+    emptyRow,
+    [11, labelled('gaps', [gapWords(status), life.totals.gaps > 0 ? 'yellow' : undefined])],
+    [11, labelled('reconnects', [reconnectCauses(status)])],
+    emptyRow,
+    ...recent.map((event, n): Row => [n === recent.length - 1 ? 2 : 2 + recent.length - n, recentEvent(status, event)]),
+    ...Array<Row>(recentEvents - recent.length).fill(emptyRow),
+    emptyRow,
+    [13, [[' Try next, in other terminals:', 'dim']]],
+    ...next.map((line, index): Row => [13, labelled(`terminal ${index + 2}`, [line, 'cyan'])]),
+    emptyRow,
+    [1, [[' Ctrl-C ends it with a summary.', 'dim']]],
   ];
-  const kept = new Set(lines.toSorted(([one], [other]) => one - other).slice(0, Math.max(1, rows)));
-  return lines.filter((row) => kept.has(row)).map(([, line]) => line);
+  const order = [...lines.keys()].toSorted((one, other) => (lines[one] as Row)[0] - (lines[other] as Row)[0]);
+  const kept = new Set(order.slice(0, Math.max(1, rows)));
+  return lines.filter((_, index) => kept.has(index)).map(([, line]) => line);
 };
-
-type Row = readonly [rank: number, line: Line];
 
 const titleLine = (service: string, outage: string | undefined, width: number): Line => {
   const name: Line = [[' rx-trade-feed', 'bold']];
@@ -200,7 +156,7 @@ const titleLine = (service: string, outage: string | undefined, width: number): 
   return full === name && outage !== undefined ? spread(name, [[outage, 'dim']], width) : full;
 };
 
-const recentEvent = (startedAt: number, event: ShownEvent): Line => {
+const recentEvent = ({ startedAt }: Status, event: ShownEvent): Line => {
   const at = event.type === 'gap' ? event.to : event.at;
   const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);
   const isLoss = event.type === 'gap' || event.type === 'disconnected';
@@ -219,10 +175,8 @@ export const gapWords = ({ life: { totals } }: Pick<Status, 'life'>): string =>
 /** Counts the reconnects by the failure that caused them: `none`, `3: 2 connection-lost, 1 capacity-full`. */
 const reconnectCauses = ({ life }: Status): string => {
   const causes = Object.entries(life.totals.reconnects);
-  const [first] = causes;
-  if (first === undefined) return 'none';
   const total = causes.reduce((sum, [, times]) => sum + times, 0);
-  if (causes.length === 1) return `${count(total)}, after ${first[0]}`;
+  if (causes.length < 2) return causes[0] ? `${count(total)}, after ${causes[0][0]}` : 'none';
   return `${count(total)}: ${causes.map(([code, times]) => `${count(times)} ${code}`).join(', ')}`;
 };
 
@@ -244,16 +198,15 @@ export const writeSummary = (context: CliContext, status: Status, more: readonly
   const flow = `${counted(frames, 'frame')}, ${bytes(status.bytes)} in ${duration(now - startedAt)}`;
   const facts = [...losses(status), ...more].map((fact) => fact.join(': '));
   const line = joined('; ', `${flow} (${amount(averageRate(status).frames)} a second)`, ...facts);
-  stderr.write(isTerminal(stderr, context) ? summaryLines(status, more) : logLine(line));
+  say(stderr, isTerminal(stderr, context) ? summaryLines(status, more) : logLine(line));
 };
 
 const losses = (status: Status): readonly Fact[] => {
   const { open, outage } = status.life;
-  const down =
-    open === undefined && outage ? `without a connection for ${duration(status.now - outage.from)}` : undefined;
+  const down = open === undefined && outage && `without a connection for ${duration(status.now - outage.from)}`;
   return [
     ['gaps', gapWords(status)],
     ['reconnects', reconnectCauses(status)],
-    ...(down === undefined ? [] : [['at the end', down] as const]),
+    ...(down ? [['at the end', down] as const] : []),
   ];
 };

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDigit = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -57,6 +57,41 @@ export const sparkline = (numbers: readonly number[]): string => {
 
 export const logLine = (text: string, at = Date.now()): string => `${new Date(at).toISOString()} ${text}\n`;
 
+/**
+ * Wraps the lines of a text at spaces. The rest of a line begins below its last column, or as the line does. A word that's
+ * longer than a line stays whole: it may be an address that somebody wants to copy.
+ */
+export const wrapped = (text: string, columns: number): string =>
+  text
+    .split('\n')
+    .map((line) => wrappedLine(line, columns))
+    .join('\n');
+
+const wrappedLine = (line: string, columns: number): string => {
+  if (widthOf(line) <= columns) return line;
+  const hang = hangOf(stripVTControlCharacters(line), columns);
+  let [complete, current] = ['', ''];
+  for (const word of line.match(/\s*\S+/g) ?? []) {
+    if (current === '' || widthOf(current + word) <= columns) {
+      current += word;
+      continue;
+    }
+    complete += `${current}\n`;
+    const room = Math.max(0, columns - widthOf(word.trimStart()));
+    current = ' '.repeat(Math.min(hang, room)) + word.trimStart();
+  }
+  return complete + current;
+};
+
+/** Returns how far the rest of a line is indented. */
+const hangOf = (line: string, columns: number): number => {
+  const [beforeLastColumn = ''] = /^.*\S {2,}(?=\S)/.exec(line) ?? [];
+  if (beforeLastColumn !== '' && beforeLastColumn.length <= columns / 2) return beforeLastColumn.length;
+  const indent = line.search(/\S/);
+  // An arrow, or the time of a log line.
+  return /^ *(→|\d{4}-)/.test(line) ? indent + 2 : indent;
+};
+
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 export type Span = readonly [text: string, style?: Style | undefined];
@@ -73,11 +108,12 @@ export const symbols = {
   failed: ['■', 'red'],
 } as const satisfies Readonly<Record<string, Span>>;
 
+/** Prints a line on one row of a terminal, which ends in an ellipsis if the line is longer. */
 export const printed = (line: Line, columns: number, hasColors = false): string => {
   let left = columns;
   const parts = line.map(([text, style]) => {
-    const part = shortened(text, left);
-    left -= widthOf(part);
+    const part = shortened(text, left, columns);
+    left = part === text ? left - widthOf(part) : 0;
     return hasColors && style && part !== '' ? styleText(style, part, { validateStream: false }) : part;
   });
   return parts.join('').trimEnd();
@@ -85,26 +121,29 @@ export const printed = (line: Line, columns: number, hasColors = false): string 
 
 /** Aligns the right part of a line to the right edge, or drops it if it doesn't fit next to the left part. */
 export const spread = (left: Line, right: Line, columns: number): Line => {
+  const lineWidth = (line: Line): number => widthOf(line.map(([text]) => text).join(''));
   const gap = columns - lineWidth(left) - lineWidth(right);
   return gap < 2 ? left : [...left, [' '.repeat(gap)], ...right];
 };
-
-export const lineWidth = (line: Line): number => line.reduce((sum, [text]) => sum + widthOf(text), 0);
 
 const twoColumns =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const noColumn = /[\p{Mark}\p{Format}]/u;
 
 /** Returns how many terminal columns a text takes: an approximation for rare scripts. */
-export const widthOf = (text: string): number => [...text].reduce((sum, char) => sum + charWidth(char), 0);
+export const widthOf = (text: string): number =>
+  [...stripVTControlCharacters(text)].reduce((sum, char) => sum + charWidth(char), 0);
 
 const charWidth = (char: string): number => {
   if (noColumn.test(char)) return 0;
   return twoColumns.test(char) ? 2 : 1;
 };
 
-/** Shortens a text to a number of columns, ending in an ellipsis. */
-export const shortened = (text: string, columns: number): string => {
+/**
+ * Shortens a text to a number of columns, ending in an ellipsis: after its last word that fits. Cuts only a word that's
+ * longer than a whole line.
+ */
+export const shortened = (text: string, columns: number, lineColumns = columns): string => {
   if (text.length <= columns / 2 || widthOf(text) <= columns) return text;
   let [start, width] = ['', 0];
   for (const char of text) {
@@ -112,5 +151,8 @@ export const shortened = (text: string, columns: number): string => {
     if (width >= columns) break;
     start += char;
   }
+  const wordAt = start.lastIndexOf(' ') + 1;
+  const [word = ''] = text.slice(wordAt).split(' ', 1);
+  if (start.slice(0, wordAt).trim() !== '' && widthOf(word) <= lineColumns) start = start.slice(0, wordAt);
   return columns > 0 ? `${start}…` : '';
 };
