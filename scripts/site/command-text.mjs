@@ -6,60 +6,58 @@ import { withPart } from './failure-text.mjs';
 const withCode = (text) =>
   text.replaceAll(/(?<![\w-])(--[a-z][a-z-]*(?: (?:\d+[a-z]?|max)\b)?|[A-Z]+(?:_[A-Z]+)+)/g, '`$1`');
 
-/** Marks the actions of a command, such as `status`, as code. */
-const withActions = (text, argument) => {
-  if (argument?.name() !== 'action') return text;
-  const actions = argument.description
-    .replaceAll(/ or |[A-Z]+|,/g, ' ')
-    .trim()
-    .split(/ +/);
-  return text.replaceAll(new RegExp(`(?<![\\w-])(${actions.join('|')})(?![\\w-])`, 'g'), '`$1`');
-};
+const keyOf = ({ flags, description }) => `${flags}: ${description}`;
 
-/** A bar ends a cell, also in code. */
-const cell = (text) => text.replaceAll('|', '\\|');
+/** Returns the options that several commands have, with the names of these commands. */
+const sharedOptions = (commands) => {
+  const uses = new Map();
+  for (const [name, { options }] of Object.entries(commands))
+    for (const option of Object.values(options)) {
+      const { names = [] } = uses.get(keyOf(option)) ?? {};
+      uses.set(keyOf(option), { option, names: [...names, name] });
+    }
+  return new Map([...uses].filter(([, { names }]) => names.length > 1));
+};
 
 const usageOf = (name, { argument, usage }) => {
   if (usage) return `rx-trade-feed ${name} ${usage}`;
   const [open, close] = argument?.required ? ['<', '>'] : ['[', ']'];
-  const argumentText = argument && `${open}${argument.name()}${argument.variadic ? '...' : ''}${close}`;
-  return ['rx-trade-feed', name, '[options]', argumentText].filter(Boolean).join(' ');
+  return ['rx-trade-feed', name, '[options]', argument && open + argument.name() + close].filter(Boolean).join(' ');
 };
 
-const optionList = ({ argument, options }) =>
-  [
-    ...(argument ? [[argument.name(), argument.description]] : []),
-    ...Object.values(options).map(({ flags, description }) => [flags, description]),
-  ]
-    .map(([name, description]) => `- \`${name}\`: ${withCode(description)}`)
-    .join('\n');
+const optionLines = (options) =>
+  options.map(({ flags, description }) => `- \`${flags}\`: ${withCode(description)}`).join('\n');
 
-const exampleLines = ({ examples }) =>
-  examples.map(([line, effect]) => `# ${effect}\n${line.replaceAll(/\brx-trade-feed\b/g, 'npx rx-trade-feed')}`);
+/** Returns the section of a command: what it does, and the options that no other command has. */
+const commandText = (name, spec, shared) => {
+  const own = Object.values(spec.options).filter((option) => !shared.has(keyOf(option)));
+  return [`### ${name}`, `\`${usageOf(name, spec)}\``, ...spec.description.map(withCode), optionLines(own)]
+    .filter(Boolean)
+    .join('\n\n');
+};
 
-/** Returns the generated part of a command: what it does, its options and its examples. */
-const commandText = (name, spec) =>
-  [
-    `\`${usageOf(name, spec)}\``,
-    ...spec.description.map((text) => withActions(withCode(text), spec.argument)),
-    optionList(spec),
-    ['```bash', exampleLines(spec).join('\n\n'), '```'].join('\n'),
-  ].join('\n\n');
-
-/** Returns the table of all exit codes: one row for each meaning, with the commands that use it. */
-const exitCodeText = (commands, exitCodes) =>
-  table(
-    ['exit code', 'commands', 'meaning'],
-    exitCodes.map(([code, names, meaning]) => [
-      String(code),
-      names.length === Object.keys(commands).length ? 'all' : names.map((name) => `\`${name}\``).join(', '),
-      withCode(cell(meaning)),
-    ]),
-  );
+/** Returns the shared options, for each list of commands that have them. */
+const sharedText = (shared) => {
+  const groups = new Map();
+  for (const { option, names } of shared.values()) {
+    const commands = names.map((name) => `\`${name}\``).join(', ');
+    groups.set(commands, [...(groups.get(commands) ?? []), option]);
+  }
+  return [...groups].map(([commands, options]) => `${commands}:\n\n${optionLines(options)}`).join('\n\n');
+};
 
 /** Returns the page of the command line with its generated parts. */
-export const commandLinePage = (text, commands, exitCodes) =>
-  Object.entries(commands).reduce(
-    (page, [name, spec]) => withPart(page, `command ${name}`, commandText(name, spec)),
-    withPart(text, 'exit codes', exitCodeText(commands, exitCodes)),
-  );
+export const commandLinePage = (text, commands, exitCodes) => {
+  const shared = sharedOptions(commands);
+  const parts = {
+    'shared options': sharedText(shared),
+    commands: Object.entries(commands)
+      .map(([name, spec]) => commandText(name, spec, shared))
+      .join('\n\n'),
+    'exit codes': table(
+      ['code', 'meaning'],
+      exitCodes.map(([code, meaning]) => [String(code), withCode(meaning)]),
+    ),
+  };
+  return Object.entries(parts).reduce((page, [mark, part]) => withPart(page, mark, part), text);
+};

@@ -20,7 +20,7 @@ const exits = {
   unavailable: [
     6,
     "not available in time: the service or the engine of a cluster didn't answer or refused, --retries was used up, " +
-      'or --duration or --frame-within passed before what you asked for arrived',
+      'or --duration or --frame-within passed first',
   ],
   interrupted: [130, 'ended by Ctrl-C, SIGTERM or SIGHUP before it was done'],
 } as const satisfies Readonly<Record<string, readonly [code: number, meaning: string]>>;

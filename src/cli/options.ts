@@ -119,7 +119,7 @@ export const wordArgument = <const W extends string>(
   what: string,
   words: readonly [...W[], W],
 ): TypedArgument<W> =>
-  argument(name, help).argParser((word) => {
+  argument<W>(name, help).argParser((word) => {
     if (words.includes(word as W)) return word as W;
     const all = `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
     throw usageError(`There is no ${what}${quoted(word)}. The ${what}s are ${all}.`);

@@ -211,15 +211,14 @@ type Section = readonly [title: string, lines: readonly string[]];
 const sections = (...all: readonly Section[]): string =>
   all.map(([title, lines]) => `\n${title}:\n${lines.join('\n')}`).join('\n');
 
-const environment: Section = [
-  'Environment',
-  [
-    '  TRADE_FEED_BASE_URL   the address of the service',
-    "  TRADE_FEED_API_KEY    the API key; it isn't accepted as an argument",
-    '  TRADE_FEED_CLUSTER    the address of the engine of a cluster',
-    '  HTTPS_PROXY           the HTTP proxy, such as http://proxy.example:3128',
-    '  NO_PROXY              hosts that are connected directly: example.com,10.0.0.1',
-    '  NODE_USE_ENV_PROXY    0: HTTPS_PROXY has no effect',
-    '  NO_COLOR              no colors',
-  ],
-];
+const environmentRows = [
+  ['TRADE_FEED_BASE_URL', 'the address of the service'],
+  ['TRADE_FEED_API_KEY', "the API key; it isn't accepted as an argument"],
+  ['TRADE_FEED_CLUSTER', 'the address of the engine of a cluster'],
+  ['HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128'],
+  ['NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1'],
+  ['NODE_USE_ENV_PROXY', '0: HTTPS_PROXY has no effect'],
+  ['NO_COLOR', 'no colors'],
+] as const;
+
+const environment: Section = ['Environment', environmentRows.map(([name, text]) => `  ${name.padEnd(22)}${text}`)];

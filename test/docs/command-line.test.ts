@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { mkdtempSync } from 'node:fs';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
-import { commandNames, exitCodeRows } from '../../src/cli/errors.js';
+import { exitCodeRows } from '../../src/cli/errors.js';
 import { loadCommands } from '../../src/cli/program.js';
 import { helpText } from '../cli/support/help-text.js';
 import { endPrograms, shellCommand } from '../cli/support/program.js';
@@ -26,13 +26,6 @@ jest.setTimeout(150_000);
 describe('the page of the command line', () => {
   it('says what the command says: run scripts/site/update.mjs command-line', () => {
     expect(read(page)).toBe(commandLinePage(read(page), commands, exitCodeRows));
-  });
-
-  it('lists every command, with its summary', () => {
-    const [listed = []] = tablesUnder(page, 'The command line');
-    expect(Object.fromEntries(listed.map((row) => [row['command'], row['what it does']]))).toEqual(
-      Object.fromEntries(commandNames.map((name) => [`[\`${name}\`](#${name})`, commands[name]?.summary])),
-    );
   });
 
   it('lists the environment variables of the help', () => {

@@ -25,7 +25,7 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
   };
 
   it.each(['0000000000000000.ndjson', '0000000000000000.ndjson.gz', next, `${next}.gz`])(
-    'with the name %s is an error for a reader and for log verify, and never blocks them',
+    'with the name %s is an error for a reader and for log status --verify, and never blocks them',
     async (name) => {
       await stored();
       fs.rmSync(path(`market/${name}`), { force: true });

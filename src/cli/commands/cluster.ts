@@ -21,8 +21,7 @@ export const command = defineCommand({
     connection, resume lets the replicas connect again; restart those that have stopped. resume also repairs a key that
     can't be read.
 
-    Other users can read an address with a user and a password in the list of processes. Set TRADE_FEED_CLUSTER to such
-    an address.
+    Set TRADE_FEED_CLUSTER to an address with a password: other users can read arguments in the list of processes.
   `,
   options,
   examples: [

@@ -15,12 +15,12 @@ export const command = defineCommand({
     Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what's wrong and what to
     do. It requests one ticket. After a check that failed, it skips the rest.
 
-    With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame.
-    A new connection kicks out any other client of the account (4001), so doctor doesn't open one without --connect.
+    With --connect it also opens a connection, which kicks out any other client of the account (4001). Then it waits 10 s
+    for another client and for the first frame.
   `,
   options: {
     ...service,
-    connect: flag('--connect', 'open a connection, which kicks out any other client of the account'),
+    connect: flag('--connect', 'also open a connection'),
     frameWithin: option(
       '--frame-within <TIME>',
       timeMs,

@@ -11,11 +11,10 @@ export const command = defineCommand({
   summary: 'write the frames of a feed to stdout, one per line',
   description: `
     Writes each payload on a line. A text payload is unchanged, so if it contains newlines, it takes several lines. A
-    binary payload is base64. With --json, every line is one JSON object. A terminal shows control characters as
-    symbols, so that a feed can't control it.
+    binary payload is base64. A terminal shows control characters as symbols, so that a feed can't control it.
 
-    It reads frames as fast as they arrive, even if the reader of stdout is slow. Up to 64 MiB may wait for that reader.
-    Then it drops the oldest lines, and reports how many on stderr, and with --json also in their place.
+    It reads frames as fast as they arrive. Up to 64 MiB may wait for a slow reader of stdout. Then it drops the oldest
+    lines, and reports how many on stderr, and with --json also in their place.
   `,
   options: {
     ...connection,

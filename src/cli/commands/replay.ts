@@ -43,8 +43,7 @@ export const command = defineCommand({
     Writes the frames as listen does, with the recorded intervals. If the reader of stdout is slow, the replay waits for
     it. With --json each record has its offset, a number that never changes.
 
-    With --follow it goes on with what record appends: --from 1h --speed max --follow writes the last hour, then what
-    arrives. At the end it prints the offset after the last record that stdout accepted, so that a later replay can
+    With --follow it goes on with what record appends. At the end it prints the offset after the last record that stdout accepted, so that a later replay can
     continue there.
   `,
   options,
