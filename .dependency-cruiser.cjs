@@ -10,7 +10,7 @@ const rows = {
   'protocol/': ['io-ts', 'type fp-ts'],
   // The types of the codecs that a user can pass.
   'operators/': ['protocol/', 'rxjs', 'type fp-ts', 'type io-ts', 'type @standard-schema/spec'],
-  'operators/node/': ['operators/', 'protocol/', 'feed/diagnostics.ts', 'rxjs', 'fs-native-extensions', 'node:'],
+  'operators/node/': ['operators/', 'protocol/', 'rxjs', 'node:'],
   // The type of the Dispatcher that a user can pass.
   'feed/options.ts': ['protocol/', 'feed/backoff.ts', 'node:', 'type undici'],
   'feed/backoff.ts': ['protocol/', 'rxjs'],
@@ -70,7 +70,7 @@ const rows = {
     ...['log/', 'cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
-  'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
+  'relay/': ['protocol/', 'operators/', 'operators/node/', 'browser/relay-error.ts', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs', 'eventsource-parser'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'interop/': ['protocol/', 'operators/items/async-context.ts', 'rxjs'],

@@ -18,6 +18,7 @@ export type {
   ReceiverFailureCode,
 } from '../protocol/failures/meanings.js';
 export type { RelayFailureCode, ServiceFailureCode, Stage, Verdict } from '../protocol/failures/meanings.js';
-export type { FailureFacts, FailureFields, RelayFailureFacts } from '../protocol/failures/trade-feed-error.js';
-export { isTradeFeedError, relayError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+export type { FailureFacts, FailureFields } from '../protocol/failures/trade-feed-error.js';
+export { isTradeFeedError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+export { relayError, type RelayFailureFacts } from './relay-error.js';
 export type { BackoffOptions, BackoffPolicy } from '../feed/backoff.js';

@@ -1,7 +1,8 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
-import { copyFailure, readFailure, relayError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { copyFailure, readFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { relayError } from './relay-error.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
 import { createServerSentEventReader, eventsOf, readHello } from './relay-stream.js';

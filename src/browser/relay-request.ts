@@ -1,7 +1,7 @@
 import { catchError, defer, type Observable, type ObservableInput, switchMap, timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
 import type { RelayFailureCode } from '../protocol/failures/meanings.js';
-import { relayError } from '../protocol/failures/trade-feed-error.js';
+import { relayError } from './relay-error.js';
 import { pageGlobals } from './page-globals.js';
 import { type RelayFeedSettings, requestHeaders } from './relay-feed-options.js';
 

@@ -244,3 +244,25 @@ export const allocateSeparately = (bytes: number): Buffer => {
   markAsUntransferable(memory.buffer);
   return memory;
 };
+
+/** Size limit of a block with more than one payload. A stored frame keeps its whole block alive. */
+const BLOCK_BYTES = 64 * 1024;
+
+/** Copies leased payloads to blocks. A payload larger than a block gets its own. */
+export const moveToBlocks = (payloads: readonly Payload[]): void => {
+  let group: Payload[] = [];
+  let bytes = 0;
+  const moveGroup = (): void => {
+    const block = allocateBytes(bytes);
+    let at = 0;
+    for (const payload of group) at = payload.moveTo(block, at, MemoryUse.Block);
+    group = [];
+    bytes = 0;
+  };
+  for (const payload of payloads) {
+    if (bytes + payload.byteLength > BLOCK_BYTES) moveGroup();
+    group.push(payload);
+    bytes += payload.byteLength;
+  }
+  moveGroup();
+};

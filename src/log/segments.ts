@@ -2,7 +2,6 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
-import type { EventTime } from '../operators/items/event-time.js';
 import type { LockFile } from './lock.js';
 import {
   aFrame,
@@ -283,10 +282,6 @@ export interface Tip {
   readonly maxBytes?: number | undefined;
   readonly maxAgeMs?: number | undefined;
 }
-
-/** The time that a feed has reached, in epoch ms. Before its first event, it may lag the clock by any amount. */
-export const reachedAt = (time: EventTime, { at = -Infinity }: Place): number =>
-  time.known() === -Infinity ? at : Math.max(at, Math.floor(time.now()));
 
 const tipPath = (folder: string): string => join(folder, 'writer.json');
 

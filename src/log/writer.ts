@@ -3,7 +3,7 @@
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
 // gap.
-import { EventTime } from '../operators/items/event-time.js';
+import { EventTime, reachedAt } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import {
   afterEvent,
@@ -39,7 +39,6 @@ import {
   isThere,
   listSegments,
   type Machine,
-  reachedAt,
   scanFile,
   segmentPath,
   syncFolder,

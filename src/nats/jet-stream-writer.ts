@@ -10,9 +10,8 @@ import { afterRecord, isStorable, logGap, type Place, recordLine, stamped, type 
 import { LogError, toLogError } from '../log/log-error.js';
 import { onceClosed } from '../log/lock.js';
 import { afterLoss, stateBefore } from '../log/recovery.js';
-import { reachedAt } from '../log/segments.js';
 import { SizedQueue } from '../operators/bounded/ring.js';
-import { EventTime } from '../operators/items/event-time.js';
+import { EventTime, reachedAt } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { catchError, defer, filter, map, type Observable, throwError, timeout } from 'rxjs';
 import type { RelayFailureCode } from '../protocol/failures/meanings.js';
-import { relayError } from '../protocol/failures/trade-feed-error.js';
+import { relayError } from '../browser/relay-error.js';
 import { printable } from '../protocol/printable.js';
 import { aFunction, checkRequired, clampMs, positiveMs, type Rule, validated } from '../protocol/validate.js';
 import {

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { defer, ignoreElements, noop, Observable, type OperatorFunction, type Subscriber, switchMap, tap } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../feed/options.js';
-import { allocateBytes, MemoryUse, Payload, PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
+import { MemoryUse, moveToBlocks, Payload, PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
 import { isCloseReason } from '../protocol/contract.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
@@ -230,25 +230,3 @@ class Stream implements FrameHandler {
     this.subscriber.error(attemptFailure(this.settings, observed));
   }
 }
-
-/** Size limit of a block with more than one payload. A stored frame keeps its whole block alive. */
-const BLOCK_BYTES = 64 * 1024;
-
-/** Copies leased payloads to blocks. A payload larger than a block gets its own. */
-export const moveToBlocks = (payloads: readonly Payload[]): void => {
-  let group: Payload[] = [];
-  let bytes = 0;
-  const moveGroup = (): void => {
-    const block = allocateBytes(bytes);
-    let at = 0;
-    for (const payload of group) at = payload.moveTo(block, at, MemoryUse.Block);
-    group = [];
-    bytes = 0;
-  };
-  for (const payload of payloads) {
-    if (bytes + payload.byteLength > BLOCK_BYTES) moveGroup();
-    group.push(payload);
-    bytes += payload.byteLength;
-  }
-  moveGroup();
-};

@@ -15,7 +15,7 @@ import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
 import type { FeedSignalOptions } from '../../src/angular/shared-feed.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import * as stream from '../operators/stream.js';
 

@@ -6,7 +6,14 @@ import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
-import { allocateBytes, MemoryUse, PayloadKind, type ReceivedFrame } from '../../src/frames/received-frame.js';
+import {
+  allocateBytes,
+  MemoryUse,
+  moveToBlocks,
+  Payload,
+  PayloadKind,
+  type ReceivedFrame,
+} from '../../src/frames/received-frame.js';
 import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { optionsFor } from '../support/feed.js';
@@ -326,4 +333,19 @@ describe('Frame', () => {
       }),
     );
   });
+});
+
+it('copies unread payloads to blocks of at most 64 KiB, so that a stored frame keeps few others alive', () => {
+  const words = [30_000, 35_536, 20_000, 65_536, 100_000, 20_001].map((size, n) => String(n).repeat(size));
+  const memory = Buffer.from(words.join(''));
+  let end = 0;
+  const payloads = words.map(({ length }) => {
+    end += length;
+    return new Payload(memory, end - length, end, PayloadKind.Ascii, MemoryUse.Reused);
+  });
+  moveToBlocks(payloads);
+  memory.fill('z');
+  const blocks = [...new Set(payloads.map(({ view }) => view.buffer))];
+  expect(blocks.map(({ byteLength }) => byteLength)).toEqual([65_536, 20_000, 65_536, 100_000, 20_001]);
+  expect(payloads.map((payload) => payload.text())).toEqual(words);
 });

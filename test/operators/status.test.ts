@@ -17,7 +17,8 @@ import { type ConnectionStatus, connectionStatus } from '../../src/operators/con
 import { type FeedStats, feedStats } from '../../src/operators/feed-stats.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
 import { shareFeed } from '../../src/operators/share-feed.js';
-import { TradeFeedError, relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import type { Opened } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import {

@@ -1,6 +1,6 @@
 import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } from 'rxjs';
 import type { FeedEvent } from '../../src/protocol/event.js';
-import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
 import { disconnected, frameOf, gapOf, issued, opened, opening, reconnecting, requested, watermark } from './stream.js';

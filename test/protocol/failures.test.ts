@@ -17,10 +17,10 @@ import {
   failureOf,
   isTradeFeedError,
   readFailure,
-  relayError,
   thrownByOption,
   TradeFeedError,
 } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import { everythingIn } from '../support/everything-in.js';
 import { expectedFailure, failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
 

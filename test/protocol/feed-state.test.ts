@@ -6,7 +6,7 @@ import { connectionStatus } from '../../src/operators/connection-status.js';
 import { waitsFor } from '../../src/protocol/event-record.js';
 import type { ClusterLifecycleEvent, Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
 import { workerMeanings } from '../../src/protocol/failures/classify.js';
-import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import {
   afterEvent as foldEvent,
   afterFrame as foldItem,

@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
 import { firstValueFrom, map, NEVER, noop, Observable, of, Subject, take, tap, toArray } from 'rxjs';
 import { resolveOptions } from '../../src/feed/options.js';
 import { feedEvents$ } from '../../src/feed/trade-feed.js';
-import { MemoryUse, Payload, PayloadKind } from '../../src/frames/received-frame.js';
 import {
   type Feed,
   type FeedEvent,
@@ -18,7 +17,7 @@ import {
   type TradeFeedOptions,
 } from '../../src/index.js';
 import { deadline, stalled$ } from '../../src/transport/deadline.js';
-import { moveToBlocks, openConnectionOver } from '../../src/transport/open-connection.js';
+import { openConnectionOver } from '../../src/transport/open-connection.js';
 import { freshSockets } from '../../src/transport/sockets.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { closed, optionsFor, until } from '../support/feed.js';
@@ -254,21 +253,6 @@ describe('liveness on the wire', () => {
     await Promise.all([...wire.open].map(closed));
     expect(wire.opcodes).toEqual([8]);
   });
-});
-
-it('copies unread payloads to blocks of at most 64 KiB, so that a stored frame keeps few others alive', () => {
-  const words = [30_000, 35_536, 20_000, 65_536, 100_000, 20_001].map((size, n) => String(n).repeat(size));
-  const memory = Buffer.from(words.join(''));
-  let end = 0;
-  const payloads = words.map(({ length }) => {
-    end += length;
-    return new Payload(memory, end - length, end, PayloadKind.Ascii, MemoryUse.Reused);
-  });
-  moveToBlocks(payloads);
-  memory.fill('z');
-  const blocks = [...new Set(payloads.map(({ view }) => view.buffer))];
-  expect(blocks.map(({ byteLength }) => byteLength)).toEqual([65_536, 20_000, 65_536, 100_000, 20_001]);
-  expect(payloads.map((payload) => payload.text())).toEqual(words);
 });
 
 it('calls onClosing with a promise that resolves after the closing handshake', async () => {

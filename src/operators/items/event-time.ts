@@ -71,3 +71,10 @@ export class EventTime {
     return this.isWithoutClock ? Infinity : time - this.clock() - (this.lead ?? 0);
   }
 }
+
+/**
+ * Returns the time that a feed has reached, in epoch ms: at least that of its last record. Before its first event, a
+ * feed may lag the clock by any amount.
+ */
+export const reachedAt = (time: EventTime, { at = -Infinity }: { readonly at?: number | undefined }): number =>
+  time.known() === -Infinity ? at : Math.max(at, Math.floor(time.now()));

@@ -1,5 +1,5 @@
 import { concat, defer, delay, EMPTY, filter, NEVER, Observable, type SchedulerLike, Subject, takeUntil } from 'rxjs';
-import { relayError } from '../../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../../src/browser/relay-error.js';
 import type { Relay, RelayTopic } from '../../../src/relay/index.js';
 import { sseText } from '../../../src/relay/relay-message.js';
 
