@@ -39,13 +39,14 @@ export class Follower implements PositionedFeed {
   #sequence = 0;
   #frames = 0;
   #connection = 0;
-  /** The time of the stream's last item, and of another owner's last report. */
+  /** When the stream's last item was, and the last report of another owner that was emitted. */
   #lastAt = 0;
   #shownAt = 0;
   /** Added to this owner's times. */
   #shift = 0;
   /**
-   * How far the stream is ahead of the monotonic clock: the most that any message has shown, since others were late.
+   * The stream's time minus the monotonic clock. Messages arrive late but never early, so the largest difference that
+   * any message has shown is the best estimate.
    */
   #lead = { ms: 0, at: 0 };
   /** Why no messages arrive, while none do. */

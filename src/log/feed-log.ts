@@ -138,7 +138,7 @@ const bootId = (): string => {
   try {
     return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   } catch {
-    // Not Linux: the time of the boot, in minutes, because it is not exact.
+    // Not Linux: the time of the boot, in minutes, because it isn't exact.
     return String(Math.round((Date.now() / 1_000 - uptime()) / 60));
   }
 };

@@ -74,7 +74,7 @@ export interface LogStatus {
   readonly consumers: readonly ConsumerStatus[];
 }
 
-/** A line that can't be read, or whose offset is not the next one. */
+/** A line that can't be read, or whose offset isn't the next one. */
 export interface DamagedLine {
   readonly path: string;
   /** The number of the line in its file; the first one is 1. */

@@ -16,7 +16,10 @@ interface Chunk {
   text: string;
 }
 
-/** A segment, with what waits. Its size is exact as soon as that is taken. */
+/**
+ * The newest segment. Its size includes the lines that wait: they count as characters until they're taken, and as bytes
+ * from then on.
+ */
 interface Newest {
   readonly since: number;
   bytes: number;

@@ -27,7 +27,7 @@ export interface LogPosition {
   readonly offset: number;
   /**
    * The frames of the feed before it, stored or counted in a gap; `undefined` if that is unknown. Between two positions
-   * whose `holes` differ, the feed had more frames than the difference: it is only a lower bound.
+   * whose `holes` differ, the feed had more frames than the difference: it's only a lower bound.
    */
   readonly frames?: number;
   /** The gaps before it that have no number (`missed`). */
@@ -126,7 +126,7 @@ export class Lines {
   readonly rest: Buffer;
   /** Where the next line begins. */
   position = 0;
-  /** The line that `next` has read, without its checksum; `undefined` if that is wrong, or the line is not UTF-8. */
+  /** The line that `next` has read, without its checksum; `undefined` if that is wrong, or the line isn't UTF-8. */
   line: string | undefined;
 
   /** @param areSealed - whether a line without a checksum is damaged. In a file that no log has written, it isn't */
@@ -241,7 +241,7 @@ export const scan = (line: string | undefined): Scanned | undefined => {
 /** Returns when the record of a line happened, in epoch ms, by the clock of that moment. */
 export const ownTime = ({ event, head }: Scanned): number => (event === undefined ? Number(head[6]) : stamped(event));
 
-/** Reads the frame of a line; `undefined` if it is damaged. */
+/** Reads the frame of a line; `undefined` if it's damaged. */
 export const frameIn = ({ line, head, offset }: Scanned): Recorded | undefined => {
   const [{ length }, , , , feed, connection, receivedAt, isBinary, encoding] = head;
   if (encoding === undefined) return readRecord(line);
@@ -303,7 +303,7 @@ const objectIn = (line: string | undefined): LineFields | undefined => {
   }
 };
 
-/** Whether a line of a file is empty, or has a type that this version does not know. */
+/** Whether a line of a file is empty, or has a type that this version doesn't know. */
 export const isOther = (line: string | undefined): boolean => {
   if (line === '' || line === '\r') return true;
   const type = objectIn(line)?.['type'];

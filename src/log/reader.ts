@@ -1,7 +1,7 @@
 // Reads the lines of a folder or a file.
 //
 // In: a place to begin, and the segments in a folder, or a file. Out: their lines, and then those that follow.
-// Never: a line that is not read, or read twice, while a writer begins segments and retention removes them.
+// Never: a line that isn't read, or read twice, while a writer begins segments and retention removes them.
 import { constants } from 'node:buffer';
 import type { Bell } from './bell.js';
 import { Lines } from './lines.js';
@@ -57,7 +57,7 @@ export class LogReader extends RecordReader {
   readonly #machine: ReaderMachine;
   #current: Current | undefined;
   #buffer: Buffer = noBytes;
-  /** The lines in the buffer that are not read yet. */
+  /** The lines in the buffer that aren't read yet. */
   #lines: Lines | undefined;
   #listedAt = -Infinity;
   #misses = 0;
@@ -78,7 +78,7 @@ export class LogReader extends RecordReader {
     // Whoever keeps the iterator doesn't keep these.
     this.#lines = undefined;
     this.#buffer = noBytes;
-    // A read in progress closes the file when it is back.
+    // A read in progress closes the file when it's back.
     if (!this.#isReading) this.#closeFile();
   }
 
@@ -129,7 +129,7 @@ export class LogReader extends RecordReader {
     });
     current.isTorn = bytes.length > 0;
     if (this.isClosed || bytes.length === 0) return false;
-    // Otherwise a large file of another format would be read to its end.
+    // A file of another format may have no newline. Without this check, all of it would be read to find the first one.
     if (this.#isFile && current.position === 0 && !lineStarts.includes(bytes[0] as number)) throw notALog(current.path);
     const lines = new Lines(bytes, !this.#isFile);
     if (lines.end > 0) {
@@ -172,7 +172,7 @@ export class LogReader extends RecordReader {
     const offset = this.records.position?.offset;
     if (this.#isFile || current === undefined || offset === undefined || offset <= current.offset) return undefined;
     const path = segmentPath(this.path, offset);
-    // If it is compressed already, the list has it.
+    // If it's compressed already, the list has it.
     const isThere = this.#machine.disk.statSync(path, { throwIfNoEntry: false }) !== undefined;
     return isThere ? { offset, path, isCompressed: false } : undefined;
   }

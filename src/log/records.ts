@@ -68,7 +68,7 @@ export interface ReaderSettings {
   readonly onDamage: 'gap' | 'error';
 }
 
-/** A writer that has not written its tip for so long has ended, or does not respond. */
+/** A writer that hasn't written its tip for so long has ended, or doesn't respond. */
 export const goneMs = 2_000;
 
 /** Where a line is. */
@@ -163,7 +163,7 @@ export class Records {
     this.#damagedAt = undefined;
   }
 
-  /** The place to begin, if it is an offset. */
+  /** The place to begin, if it's an offset. */
   #requested(): Place | undefined {
     const { from } = this.#settings;
     return typeof from === 'object' && 'offset' in from ? { ...startOf(''), frames: NaN, ...from } : undefined;
@@ -190,7 +190,7 @@ export class Records {
     const { offset, at, event } = scanned;
     if (offset < next) return false;
     const isSkipped = event === undefined && this.#isBefore?.(offset, at) === true;
-    // Frames before the place to begin are not parsed.
+    // Frames before the place to begin aren't parsed.
     const record = isSkipped ? undefined : (event ?? frameIn(scanned));
     if (record === undefined && !isSkipped) return this.damaged(where);
     this.#record(record, offset, at);
@@ -261,7 +261,7 @@ export class Records {
     this.#damage(log === '' ? offset : offset + 1, at, false);
   }
 
-  /** Adds an event that the log does not have. */
+  /** Adds an event that the log doesn't have. */
   #add(event: LifecycleEvent): void {
     this.#out.push({ ...event, offset: undefined, position: this.position });
   }
@@ -295,7 +295,7 @@ export class Records {
     this.#damagedAt ??= { path, position };
   }
 
-  /** The log is shorter than what its writer has written. Returns whether that was not known yet. */
+  /** The log is shorter than what its writer has written. Returns whether that wasn't known yet. */
   cut({ offset, at, log }: Tip, where: LineAt): boolean {
     const place = this.#place as Place;
     if ((place.log || log) !== log) return false;
@@ -322,7 +322,7 @@ export class Records {
   }
 
   #tip(tip: Tip | undefined, { offset, at: last = -Infinity, log }: Place): void {
-    // A tip that is ahead is about records that are not read yet.
+    // A tip that is ahead is about records that aren't read yet.
     if (tip === undefined || tip.offset > offset || tip.log !== log) return;
     const at = Math.max(tip.at, last);
     const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;

@@ -65,7 +65,7 @@ export const openLog = (folder: string, machine: Machine): Opened => {
     const boot = machine.boot();
     const { place, after } = placeToBegin(folder, machine, boot);
     const { log, offset, at = 0 } = place;
-    // Whatever a power failure takes, the next writer knows this log, its first offset, and that it was not closed.
+    // Whatever a power failure takes, the next writer knows this log, its first offset, and that it wasn't closed.
     tip.write({ pid: process.pid, log, boot, run: offset, offset, at, writtenAt: at, closed: false });
     disk.fdatasyncSync(tip.fd);
     syncFolder(folder, disk);

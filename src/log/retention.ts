@@ -1,7 +1,7 @@
 // Keeps a log within its limits.
 //
 // In: the segments in a folder, and what the clocks say. Out: the oldest ones are removed, and complete ones compressed.
-// Never: the newest segment, anything by its age because a clock has jumped or at the first look. It does not wait for
+// Never: the newest segment, anything by its age because a clock has jumped or at the first look. It doesn't wait for
 // readers: a dead one would fill the disk.
 import { join } from 'node:path';
 import { type AppendSettings, maxSegmentBytes } from './append.js';

@@ -47,7 +47,7 @@ export interface Segment {
 export const segmentPath = (folder: string, offset: number): string =>
   join(folder, `${String(offset).padStart(16, '0')}.ndjson`);
 
-/** The names in a folder; none if it does not exist. */
+/** The names in a folder; none if it doesn't exist. */
 export const namesIn = (disk: Disk, folder: string): readonly string[] =>
   orIfMissing(() => disk.readdirSync(folder), []);
 
@@ -137,7 +137,7 @@ interface OpenSegment extends Segment {
 }
 
 /**
- * Opens a segment of a listing, which may be out of date: it may be compressed by now. `undefined` if it is gone.
+ * Opens a segment of a listing, which may be out of date: it may be compressed by now. `undefined` if it's gone.
  * Whoever lists again gets on, because retention never brings a segment back.
  */
 export const openSegment = (disk: Disk, segment: Segment, flags = O_RDONLY): OpenSegment | undefined => {
@@ -169,7 +169,7 @@ export const readAll = (disk: Disk, fd: number): Buffer => {
 
 /** What the lines of a segment contain. */
 export interface SegmentEnd {
-  /** `undefined` if it is damaged. */
+  /** `undefined` if it's damaged. */
   readonly header: Header | undefined;
   /** The place after the last record. */
   readonly place: Place;
@@ -203,11 +203,11 @@ const afterLine = (place: Place, line: string | undefined): Place => {
   return afterRecord(before, event, at);
 };
 
-/** Scans an open segment that is not compressed. */
+/** Scans an open segment that isn't compressed. */
 export const scanOpen = (disk: Disk, fd: number, first: number): SegmentEnd | undefined =>
   scanSegment(readIn(disk, fd), first);
 
-/** Scans the file of a segment; `undefined` if it is gone or has no complete line. */
+/** Scans the file of a segment; `undefined` if it's gone or has no complete line. */
 export const scanFile = (disk: Disk, segment: Segment): SegmentEnd | undefined => {
   const found = openSegment(disk, segment);
   return found && scanOpened(disk, found);
@@ -237,15 +237,15 @@ export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
 interface Head extends Segment {
   /** The size of the file, in bytes. */
   readonly bytes: number;
-  /** `undefined` if it is damaged, or not written yet. */
+  /** `undefined` if it's damaged, or not written yet. */
   readonly header: Header | undefined;
-  /** The log time of the first record, in epoch ms; `undefined` if that is not near. */
+  /** The log time of the first record, in epoch ms; `undefined` if that isn't near. */
   readonly at: number | undefined;
   /** Its own time, which is earlier if a clock was set back. */
   readonly time: number | undefined;
 }
 
-/** Reads the beginning of a segment; `undefined` if it is gone. */
+/** Reads the beginning of a segment; `undefined` if it's gone. */
 export const headOf = (disk: Disk, segment: Segment): Head | undefined => {
   const found = openSegment(disk, segment);
   if (found === undefined) return undefined;
@@ -318,7 +318,7 @@ export const isInPlace = (disk: Disk, fd: number, path: string, leastBytes = 0):
   return there?.ino === file.ino && there.dev === file.dev && file.nlink > 0 && file.size >= leastBytes;
 };
 
-/** Opens such a file. By default, creates it if it does not exist. */
+/** Opens such a file. By default, creates it if it doesn't exist. */
 export const openInPlace = (disk: Disk, path: string, flags = O_RDWR | O_CREAT): InPlace => {
   const fd = openFile(disk, path, flags);
   const write = (value: object | null): void => {
@@ -334,7 +334,7 @@ export const inPlaceBytes = 512;
 /**
  * Reads such a file; `undefined` if there is none.
  *
- * @param valueIn - returns what is in it, given its JSON; `undefined` stands for a text that is not JSON
+ * @param valueIn - returns what is in it, given its JSON; `undefined` stands for a text that isn't JSON
  */
 export const readInPlace = <T>(disk: Disk, path: string, valueIn: (json: unknown) => T): T | undefined => {
   const bytes = orIfMissing(() => readFile(disk, path), undefined);

@@ -67,7 +67,7 @@ interface Newest {
   readonly path: string;
   /** Where its next line goes: the bytes that were certainly written. */
   position: number;
-  /** The bytes that were there when it was looked at. */
+  /** Its size at the last look, when every byte was there. */
   seen: number;
 }
 
@@ -91,14 +91,14 @@ export class LogWriter {
   readonly #log: Opened;
   #tip: InPlace;
   #state: FeedState;
-  /** The state before the event that is being added: that of a segment that begins with it. */
+  /** The state before the event that is being added. If the event begins a segment, the segment's header has it. */
   #before: FeedState = noFeed;
   /** The place after all records: written, waiting, or lost in an outage. */
   #end: Place;
   /** The newest file, and the place before it. */
   #newest: Newest | undefined;
   #begun: Place;
-  /** The offset that a loss has made a segment begin with, and the end of the records before it. */
+  /** After a loss, a segment begins with `offset`, although the records before it end at `after`: its header says so. */
   #jump: { readonly offset: number; readonly after: number | null | undefined };
   /** The time of the first record. */
   #since: number | undefined;
@@ -424,7 +424,7 @@ export class LogWriter {
     }
   }
 
-  /** Makes the folder again if it is gone. */
+  /** Makes the folder again if it's gone. */
   #lockAgain(): void {
     const { disk } = this.#machine;
     if (isInPlace(disk, this.#tip.fd, this.#tip.path)) return;

@@ -114,7 +114,8 @@ export class Join implements Collector<readonly unknown[]> {
     if (step?.type !== 'ledger' || !isTime(step.at))
       throw invalidOption('ledger$', 'an Observable of ledger steps, each with a finite `at`');
     const { until } = this.ledger;
-    // What fills a hole counts before the decisions in that hole.
+    // A late step fills a hole of the ledger. It counts from where the hole begins, so it's folded before the trades
+    // that are due in the hole are decided.
     this.settlement.queueStep(step, step.late === true && until > -Infinity ? until : step.at);
     this.ledger.item(step, step.at);
     return this.ledger.gaps.length > 0;

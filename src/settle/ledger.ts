@@ -152,7 +152,7 @@ class Chain<B, K> {
   #provenAt: number | undefined;
   /** The last watermark: up to then no block is missing. */
   #markedAt = -Infinity;
-  /** A tip that is not higher may be old: the tree began below one that had been followed. */
+  /** A tip that isn't higher may be old: the tree began below one that had been followed. */
   #oldUntil = -Infinity;
   #fetched = 0;
 

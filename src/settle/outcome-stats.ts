@@ -74,7 +74,7 @@ export const coverage = ({ confirmed, unseen }: Pick<OutcomeStats, 'confirmed' |
   confirmed + unseen > 0 ? confirmed / (confirmed + unseen) : undefined;
 
 /**
- * Returns the lead that a share of the confirmed trades do not exceed, in ms and to 19 %; `undefined` if none was
+ * Returns the lead that a share of the confirmed trades doesn't exceed, in ms and to 19 %; `undefined` if none was
  * confirmed.
  *
  * @param share - from 0 to 1: 0.5 is the median

@@ -95,7 +95,7 @@ export interface LedgerEntry<K> {
   readonly key: K;
   /** What only one trade can take, such as the sender with the nonce. */
   readonly slot?: unknown;
-  /** It was not executed. On Ethereum: its receipt has the status 0. */
+  /** It wasn't executed. On Ethereum: its receipt has the status 0. */
   readonly failed?: true | undefined;
 }
 

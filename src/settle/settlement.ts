@@ -23,7 +23,7 @@ export class Settlement<V, K> {
   private readonly lone: TradeList<V, K>;
   /** Decided, and remembered for a while, and until its block can't be taken back. */
   private readonly decided: TradeList<V, K>;
-  /** The steps that are not folded yet, by time. */
+  /** The steps that aren't folded yet, by time. */
   private readonly steps: { readonly at: number; readonly step: LedgerStep<K> }[] = [];
   /** Trades, and the entries of steps. */
   private count = 0;
@@ -35,7 +35,10 @@ export class Settlement<V, K> {
   /** The time up to which everything is folded. */
   private now = -Infinity;
   private lastAt = -Infinity;
-  /** Until when, and until which block, a trade would have been remembered that was evicted. */
+  /**
+   * Up to this time and this block, evicted trades would still be remembered. So whether an older trade was seen before
+   * is unknown.
+   */
   private lostUntil = -Infinity;
   private lostUntilBlock = -Infinity;
 
@@ -112,7 +115,7 @@ export class Settlement<V, K> {
     }
   }
 
-  /** Removes what exceeds the bounds: decided trades first, then those that the feed has not shown, then the others. */
+  /** Removes what exceeds the bounds: decided trades first, then those that the feed hasn't shown, then the others. */
   evict(): void {
     const { decided, lone, waiting, queued } = this;
     const { withinMs, graceMs, rememberMs } = this.settings;
@@ -271,7 +274,7 @@ export class Settlement<V, K> {
       trade.onLedger = false;
       this.conclude(trade, 'replaced', Math.max(winner.confirmedAt, at), { by: winner.key });
     } else if (doubt !== undefined) {
-      // If the feed has not shown it, it is unknown when it would be unseen.
+      // If the feed hasn't shown it, it is unknown when it would be unseen.
       if (state !== 'unknown' && (trade.list !== this.lone || seenAt !== undefined))
         this.conclude(trade, 'unknown', at, inHole(doubt));
     } else if (state === undefined && seenAt === undefined) this.keep(trade);
@@ -294,7 +297,7 @@ export class Settlement<V, K> {
     if (trade.state !== undefined && trade.state !== 'reorged') this.emit(trade, 'reorged', at);
   }
 
-  /** The other side has not shown a trade in time. */
+  /** The other side hasn't shown a trade in time. */
   private decide(trade: Trade<V, K>, at: number): void {
     const { since, seenAt, doubt } = trade;
     if (doubt !== undefined) return this.conclude(trade, 'unknown', at, inHole(doubt));
@@ -318,7 +321,7 @@ export class Settlement<V, K> {
     return undefined;
   }
 
-  /** Returns why a side does not prove the state of a trade; `undefined` if it does. */
+  /** Returns why a side doesn't prove the state of a trade; `undefined` if it does. */
   private lacks(
     side: Side,
     { proof: [from, to] = [0, 0], block, seenAt, confirmedAt }: Trade<V, K>,
@@ -349,7 +352,7 @@ export class Settlement<V, K> {
   }
 
   private emit(trade: Trade<V, K>, state: OutcomeState, at: number, reason?: Reason<K>): void {
-    // A failed trade that the feed hasn't shown was not missed.
+    // A failed trade that the feed hasn't shown wasn't missed.
     if (trade.hasFailed && trade.seenAt === undefined && state !== 'reorged') return;
     if (at > this.lastAt) this.lastAt = at;
     this.push(outcomeOf(trade, state, this.lastAt, this.epoch(0), reason));

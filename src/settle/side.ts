@@ -25,7 +25,7 @@ export const withGaps = (gaps: readonly Gap[], more: readonly Gap[]): readonly G
   return [createGap(first.from, Math.max(first.to, second.to), first.failure), ...rest];
 };
 
-/** One of the two streams: up to when it is complete, and when it was not observed. Times are in epoch ms. */
+/** One of the two streams: up to when it is complete, and when it wasn't observed. Times are in epoch ms. */
 export class Side {
   readonly name: Because['side'];
   endedAt = Infinity;
@@ -50,7 +50,7 @@ export class Side {
     return open !== undefined && outage === undefined && this.stateNow.completeFrom !== undefined;
   }
 
-  /** Whether it is in an outage, or has come back from one and is not complete yet. */
+  /** Whether it is in an outage, or has come back from one and isn't complete yet. */
   get isDown(): boolean {
     return this.state.outage !== undefined;
   }
@@ -109,7 +109,7 @@ export class Side {
     this.endedAt = this.begunAt === Infinity ? -Infinity : this.time.now();
   }
 
-  /** Returns why it was not observed for all of a time, both ends included; `undefined` if it was. */
+  /** Returns why it wasn't observed for all of a time, both ends included; `undefined` if it was. */
   lacks(from: number, to: number): Because | undefined {
     const { name: side } = this;
     const gap = this.holeIn(from, to);

@@ -107,7 +107,7 @@ export class TradeList<V, K> {
     let before = this.last;
     while (before !== undefined && before.since > trade.since) before = before.before;
     const after = before === undefined ? this.first : before.after;
-    // A late trade does not wait for more blocks than the one after it.
+    // A late trade doesn't wait for more blocks than the one after it.
     if (after !== undefined && after.block < trade.block) trade.block = after.block;
     trade.list = this;
     this.link(before, trade);

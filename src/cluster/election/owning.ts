@@ -39,7 +39,8 @@ const owner: Rules<Owning> = {
   'stop-notice': (_, state) => {
     state.sync = 'read';
   },
-  // The claim issued the newest credit of that generation. The others belong to handshakes that were sent.
+  // A replica claimed this generation, and gave up before it sent a handshake. The credit of that claim, the newest one,
+  // is free again; older credits of the generation belong to handshakes that were sent.
   voided: (_, state, { gen }) => {
     const unused = state.credits.findLast((credit) => credit.gen === gen);
     state.credits = state.credits.filter((credit) => credit !== unused);
