@@ -272,7 +272,7 @@ class CheckedLines {
     this.count += 1;
     if (this.count === 1 && !this.#isPlain) {
       this.header = readHeader(text);
-      return this.header?.offset === this.#offset ? undefined : 'it is not the header of this segment';
+      return this.header?.offset === this.#offset ? undefined : "it isn't the header of this segment";
     }
     const [expected, wasUnsure] = [this.end, this.isUnsure];
     const record = readRecord(text, this.#isPlain ? expected : undefined);
@@ -280,7 +280,7 @@ class CheckedLines {
     this.isUnsure = record === undefined && !(this.#isPlain && isOther(text));
     if (record === undefined) {
       if (!this.isUnsure) return undefined;
-      return text === undefined ? 'its checksum is wrong' : 'it is not a record';
+      return text === undefined ? 'its checksum is wrong' : "it isn't a record";
     }
     this.records += 1;
     this.frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;

@@ -62,7 +62,7 @@ const systemErrors: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
   EISDIR: 'the path is a folder',
-  ENOTDIR: 'a part of the path is not a folder',
+  ENOTDIR: "a part of the path isn't a folder",
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
   EFBIG: 'the file is larger than this operating system allows',

@@ -351,7 +351,7 @@ export const damageAt = ({ path, position }: LineAt): LogError =>
 export const notALog = (path: string): LogError =>
   new LogError(
     'log-corrupt',
-    `The file ${path} is not a log: its first line is not one that \`rx-trade-feed listen --json\` or a recording contains.`,
+    `The file ${path} isn't a log: its first line isn't one that \`rx-trade-feed listen --json\` or a recording contains.`,
     { path, lineAt: 0 },
   );
 

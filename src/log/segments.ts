@@ -119,7 +119,7 @@ const openFile = (disk: Disk, path: string, flags = O_RDONLY): number => {
   if (disk.fstatSync(fd).isFile()) return fd;
   disk.closeSync(fd);
   const advice = 'Remove it, or use another folder.';
-  throw new LogError('log-corrupt', `${path} is not a file, so it can't be a part of a log.`, { path, advice });
+  throw new LogError('log-corrupt', `${path} isn't a file, so it can't be a part of a log.`, { path, advice });
 };
 
 /** Reads a file whole. */

@@ -59,7 +59,7 @@ describe('a file as a log', () => {
       lineAt: line(1).length,
     });
     expect((await verifyLog(path())).damaged).toEqual([
-      { path: path(), line: 2, lineAt: line(1).length, problem: 'it is not a record' },
+      { path: path(), line: 2, lineAt: line(1).length, problem: "it isn't a record" },
     ]);
   });
 

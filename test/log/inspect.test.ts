@@ -134,7 +134,7 @@ describe('verifyLog', () => {
     writeFileSync(path!, `${lines.join('\n')}{"offs`);
     const check = await verifyLog(pathOf());
     expect(check.damaged.map(({ line, problem }) => [line, problem])).toEqual([
-      [1, 'it is not the header of this segment'],
+      [1, "it isn't the header of this segment"],
       [3, 'its checksum is wrong'],
       [6, 'its checksum is wrong'],
     ]);
