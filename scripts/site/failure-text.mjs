@@ -36,10 +36,10 @@ const reactions = {
     renew: 'The client connects to the relay again: at once after a stable connection, otherwise with backoff.',
     backoff: 'The client waits, longer each time and with jitter. Then it connects to the relay again.',
   },
-  cluster: { stop: ofFeed.stop, renew: `The replica goes on by itself. ${continues}` },
+  cluster: { stop: ofFeed.stop, renew: `The replica continues. ${continues}` },
   log: {
     stop: 'The Observable errors with a `LogError`. Nothing is tried again until you subscribe again.',
-    backoff: `Readers go on by themselves. ${continues}`,
+    backoff: `Readers continue. ${continues}`,
   },
 };
 
