@@ -39,11 +39,11 @@ export const tokenize = (text, field) => {
 };
 
 /**
- * Returns the weight of a section: the beginning of a page counts more; the project and explanations less. The reference of names is last, unless
- * the query is the name.
+ * Returns the weight of a section: the beginning of a page and the section of a failure count more; the project and explanations less. The
+ * reference of names is last, unless the query is the name.
  */
 export const weightOf = (id, term, { titles }) => {
-  const weight = titles.length === 0 ? 2 : 1;
+  const weight = titles.length === 0 || /^\/failures\/\w/.test(id) ? 2 : 1;
   if (id.startsWith('/api/')) return term.startsWith('=') ? weight : weight / 1_000_000;
   return /^\/(examples\/|project\/|architecture|how-it-works|performance|reliability)/.test(id) ? weight / 3 : weight;
 };
@@ -63,6 +63,10 @@ export const searchOptions = {
 
 const rendered = new Map();
 
+/** Adds the status or close code that only one failure has to its heading: `## server-shutdown (close 1001)`. */
+const withNumbers = (source) =>
+  source.replaceAll(/^## (\S+)(?=\n\n\*\*.+ on ((?:HTTP|close) \d+)(?:\.| `))/gm, '## $1 ($2) {#$1}');
+
 /**
  * Renders a page for the index. The default also colors its code, which takes most of the time, and the builds for browsers and for the server each
  * render all pages.
@@ -72,7 +76,7 @@ export const renderForSearch = (source, env, markdown) => {
     const { highlight } = markdown.options;
     markdown.options.highlight = (code) => `<pre><code>${markdown.utils.escapeHtml(code)}</code></pre>`;
     try {
-      rendered.set(source, markdown.render(source, env));
+      rendered.set(source, markdown.render(withNumbers(source), env));
     } finally {
       markdown.options.highlight = highlight;
     }
