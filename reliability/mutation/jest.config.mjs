@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The configuration of jest under Stryker: one process, the tests of one folder, and no leak gate, which needs more processes. */
+/** The configuration of jest under Stryker: one process, the tests of the run, and no leak gate, which needs more processes. */
 export default {
   ...config,
   // With a limit jest starts worker processes.
   workerIdleMemoryLimit: undefined,
   rootDir: fileURLToPath(new URL('../..', import.meta.url)),
-  testMatch: [`<rootDir>/test/${process.env.MUTATION_FOLDER}/**/*.test.ts`],
+  testMatch: JSON.parse(process.env.MUTATION).tests.map((path) => `<rootDir>/${path}`),
   testEnvironment: here('jest-environment.mjs'),
   runner: here('jest-runner.mjs'),
 };
