@@ -3,9 +3,8 @@
 //   npm run reliability -- filter                            a million documents, a new seed
 //   npm run reliability -- filter --documents N --seed S     N documents, a known seed
 import { compareWithParse } from '../test/operators/field-documents.ts';
-import { atLeast, exactly } from './lib/goal.mjs';
+import { atLeast, exactly, report } from './lib/report.mjs';
 import { readOptions } from './lib/options.mjs';
-import { report } from './lib/report.mjs';
 
 /** A comparison uses the same paths and values for its documents. */
 const DOCUMENTS_EACH = 10_000;
@@ -18,17 +17,15 @@ Error.stackTraceLimit = 0;
 const startedMs = performance.now();
 const total = { documents: 0, valid: 0, matching: 0, cuts: 0, differences: 0 };
 for (let run = 0; total.documents < documents; run += 1) {
-  const { differences, ...counts } = compareWithParse(
-    Math.min(DOCUMENTS_EACH, documents - total.documents),
-    seed + run,
-  );
+  const count = Math.min(DOCUMENTS_EACH, documents - total.documents);
+  const { differences, ...counts } = compareWithParse(count, seed + run);
   for (const difference of differences) console.log(`✗ ${difference}`);
   for (const name of ['documents', 'valid', 'matching', 'cuts']) total[name] += counts[name];
   total.differences += differences.length;
   if (differences.length > 0) break;
 }
 
-await report({
+report({
   name: 'filter',
   command: `npm run reliability -- filter --documents ${documents} --seed ${seed}`,
   goals: [

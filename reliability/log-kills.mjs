@@ -9,9 +9,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { atLeast, exactly } from './lib/goal.mjs';
+import { atLeast, exactly, report } from './lib/report.mjs';
 import { readOptions } from './lib/options.mjs';
-import { report } from './lib/report.mjs';
 
 const engines = {
   'log-kills': { engine: 'folder', usual: 100 },
@@ -49,7 +48,7 @@ const { rounds, seed } = readOptions({ rounds: usual, seed: 1 }, { least: { roun
 const startedAt = performance.now();
 const { violations, frames, gaps, ...sums } = await runKills(name, engine, rounds, seed);
 for (const violation of violations) console.log(violation);
-await report({
+report({
   name,
   command: `npm run reliability -- ${name} --rounds ${rounds} --seed ${seed}`,
   goals: [

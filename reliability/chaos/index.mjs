@@ -8,39 +8,34 @@ import { config } from 'rxjs';
 import { TradeFeedError } from 'rx-trade-feed';
 import { OwnError } from '../../test/model/watched.ts';
 import { certificateFor } from '../../test/support/certificate.ts';
-import { exactly } from '../lib/goal.mjs';
+import { exactly, report } from '../lib/report.mjs';
 import { readOptions } from '../lib/options.mjs';
-import { report } from '../lib/report.mjs';
 import { runEpisode } from './episode.ts';
 
 const EPISODE_MS = 12_000;
 /** Episodes that run at the same time, half of them over TLS. */
 const CONCURRENT = 4;
 
-const options = { seed: Date.now() % 1_000_000, minutes: 1, episode: undefined, report: false };
-const { seed, minutes, episode: only, report: isReported } = readOptions(options, { positive: ['minutes'] });
+const options = { seed: Date.now() % 1_000_000, minutes: 1, episode: undefined };
+const { seed, minutes, episode: only } = readOptions(options, { positive: ['minutes'] });
 
 const certificate = await certificateFor();
 const seedOf = (episode) => (seed * 100_003 + episode) >>> 0;
 let failed = 0;
 
-/** What has happened in all episodes, in the order of the report, and how often. */
-const tally = new Map();
-for (const what of ['subscriptions', 'ticket requests', 'connections', 'frames', 'reconnects', 'gaps'])
-  tally.set(what, 0);
-const failures = new Map();
-const count = (counts, what) => counts.set(what, (counts.get(what) ?? 0) + 1);
+/** What has happened in all episodes, and how often. */
+const tally = { subscriptions: 0, 'ticket requests': 0, connections: 0, frames: 0, reconnects: 0, gaps: 0 };
+const failures = {};
+const counted = { frame: 'frames', 'ticket-request': 'ticket requests' };
 const countedEvents = { opened: 'connections', gap: 'gaps', reconnecting: 'reconnects' };
 
 const addLog = (log) => {
-  count(tally, 'subscriptions');
+  tally.subscriptions += 1;
   for (const { what, event, error } of log) {
-    if (what === 'frame') count(tally, 'frames');
-    if (what === 'ticket-request') count(tally, 'ticket requests');
-    if (what === 'errored' && error instanceof TradeFeedError) count(failures, error.code);
-    if (what !== 'event') continue;
-    if (event.type in countedEvents) count(tally, countedEvents[event.type]);
-    if (event.type === 'disconnected') count(failures, event.failure.code);
+    const name = what === 'event' ? countedEvents[event.type] : counted[what];
+    if (name !== undefined) tally[name] += 1;
+    const failure = event?.type === 'disconnected' ? event.failure : error;
+    if (failure instanceof TradeFeedError) failures[failure.code] = (failures[failure.code] ?? 0) + 1;
   }
 };
 
@@ -74,27 +69,24 @@ else
   do {
     await Promise.all(Array.from({ length: CONCURRENT }, () => run(next++)));
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    console.log(
-      [
-        `${String(seconds).padStart(4)} s  ${next - 1} episodes`,
-        ...[...tally].map(([what, n]) => `${n} ${what}`),
-        `${failed} violations`,
-      ].join(', '),
-    );
+    const counts = Object.entries(tally).map(([what, n]) => `${n} ${what}`);
+    console.log([`${seconds} s: ${next - 1} episodes`, ...counts, `${failed} violations`].join(', '));
   } while (!isOver());
 
-if (isReported)
-  await report({
+if (only === undefined)
+  report({
     name: 'chaos',
-    command: `npm run reliability -- chaos --seed ${seed} --minutes ${minutes} --report`,
+    command: `npm run reliability -- chaos --seed ${seed} --minutes ${minutes}`,
+    keep: minutes >= 10,
+    facts: { episodes: next - 1 },
     goals: [exactly('violations of the ten rules', failed, 0)],
     tables: [
+      { title: 'What happened', columns: Object.keys(tally), rows: [Object.values(tally)] },
       {
-        title: 'What happened',
-        columns: ['episodes', ...tally.keys()],
-        rows: [[next - 1, ...tally.values()]],
+        title: 'Failures by code',
+        columns: ['code', 'times'],
+        rows: Object.entries(failures).sort(([, a], [, b]) => b - a),
       },
-      { title: 'Failures by code', columns: ['code', 'times'], rows: [...failures].sort(([, a], [, b]) => b - a) },
     ],
   });
 console.log(failed === 0 ? '✓ no rule was broken' : `✗ ${failed} violations`);

@@ -27,12 +27,7 @@ export const until = async (condition, what) => {
   }
 };
 
-/**
- * Starts the service and a broker.
- *
- * @param {'nats' | 'redis'} kind - the broker
- * @param {number} rate - frames a second
- */
+/** Starts the service and a broker, `nats` or `redis`. The service sends `rate` frames a second. */
 export const startCluster = async (kind, rate) => {
   const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-cluster-'));
   const broker = await startBroker(kind, folder);
@@ -112,10 +107,7 @@ export const startCluster = async (kind, rate) => {
   };
 };
 
-/**
- * Checks what a replica has emitted. A gap of the cluster has the exact number of missed frames; a change of the owner and an outage of the
- * service have none.
- */
+/** Checks what a replica has emitted. A gap of the cluster has the exact number of missed frames; others have none. */
 const checkLog = (entries) => {
   const account = new FrameAccount();
   for (const entry of entries) {

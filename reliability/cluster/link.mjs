@@ -2,11 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/**
- * Starts a proxy.
- *
- * @param target - returns the port behind it
- */
+/** Starts a proxy. @param target - returns the port behind it */
 export const startLink = async (target) => {
   const sockets = new Set();
   let mode = 'good';

@@ -58,10 +58,10 @@ const hops = {
 };
 
 /** Cuts connections of each case behind each hop. Resolves with a row for each. */
-export const cutForReal = async ({ cuts, seed, only }) => {
+export const cutForReal = async ({ cuts, seed }) => {
   const rows = [];
   // One hop after the other, all cases at the same time.
-  for (const hop of only === undefined ? Object.keys(hops) : [only]) {
+  for (const hop of Object.keys(hops)) {
     console.error(`real cuts: ${hop}`);
     rows.push(...(await Promise.all(cases.map((of, n) => cutHop({ hop, case: of, cuts, random: seeded(seed + n) })))));
   }
@@ -78,14 +78,9 @@ const cutHop = async ({ hop, case: of, cuts, random }) => {
     service.push('market', `${pushed.length}`);
   }, everyMs);
   const ends = [() => clearInterval(pump)];
-  const backoff = { initialDelayMs: 30, maxDelayMs: 400 };
-  const { baseUrl } = service;
   const options = {
-    baseUrl,
-    apiKey: account.createApiKey(),
-    backoff,
-    deliveryDelayMs: of.deliveryDelayMs,
-    warnings: false,
+    ...{ baseUrl: service.baseUrl, apiKey: account.createApiKey(), warnings: false },
+    ...{ backoff: { initialDelayMs: 30, maxDelayMs: 400 }, deliveryDelayMs: of.deliveryDelayMs },
   };
   const events$ = await hops[hop](options, ends);
   const seen = observe(events$);
@@ -154,13 +149,8 @@ const observe = (events$) => {
       error: (error) => seen.violations.push(`the feed has stopped: ${error}`),
     }),
   );
-  return {
-    ...seen,
-    get openedAt() {
-      return seen.openedAt;
-    },
-    end: () => subscription.unsubscribe(),
-  };
+  seen.end = () => subscription.unsubscribe();
+  return seen;
 };
 
 const check = ({ received, ends, gaps: all, windows, openedAt, violations }, pushed, { plan }) => {

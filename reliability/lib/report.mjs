@@ -1,38 +1,37 @@
-// The report of a run: tables on stdout, reliability/results/NAME.json, charts, and its section in docs/reliability.
-import { machine, machineLine } from '../../bench/lib/machine.mjs';
-import { writePages } from '../../bench/lib/pages.mjs';
-import { table } from '../../bench/lib/table.mjs';
+// The rules of a check, and the report of a run: tables on stdout, and reliability/results/NAME.json.
+import { resultText } from '../../bench/lib/table.mjs';
 import { writeResult } from '../../bench/lib/write-result.mjs';
-import { goalTable, reliabilityPages } from './pages.mjs';
 
-const forDocs = { results: 'reliability/results/', charts: 'docs/reliability/' };
-const temporary = { results: 'temp/reliability/', charts: 'temp/reliability/' };
+// A rule and its measured value are a row of the report. A value that isn't a number meets no rule.
+const row = (what, wanted, measured, unit, met) => ({
+  what,
+  wanted: unit ? `${wanted} ${unit}` : wanted,
+  measured: measured ?? '–',
+  met,
+});
+
+/** Creates the rule that a value is at most a limit. */
+export const atMost = (what, measured, limit, unit = '') =>
+  row(what, `at most ${limit}`, measured, unit, measured <= limit);
+
+/** Creates the rule that a value is at least a limit. */
+export const atLeast = (what, measured, limit, unit = '') =>
+  row(what, `at least ${limit}`, measured, unit, measured >= limit);
+
+/** Creates the rule that a value is exactly another. */
+export const exactly = (what, measured, wanted, unit = '') =>
+  row(what, String(wanted), measured, unit, measured === wanted);
+
+/** Creates the rule that a condition is met. `measured` is the text of the report. */
+export const holds = (what, met, measured = met ? 'yes' : 'no') => row(what, 'yes', measured, '', met === true);
 
 /**
- * Prints a result, writes it to files, and updates its section and the figures of the guide. The exit code is 1 if a rule is broken.
+ * Prints a result and writes it as bench/lib/write-result.mjs says. The exit code is 1 if a rule is broken.
  *
- * @param name - the name of the files and of the section: `<!-- reliability:NAME -->` … `<!-- /reliability -->`
- * @param command - the command that repeats the run
- * @param goals - rows of goal.mjs
- * @param charts - as in a benchmark
- * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
- * @param facts - `{ name: text or number }`
- * @param keep - false for a short run: its files go to temp/reliability, and the pages aren't changed
+ * @param keep - false for a short run: its file goes to temp/reliability
  */
-export const report = async ({ name, command, goals = [], charts = [], tables = [], facts = {}, keep = true }) => {
-  const found = machine();
-  const result = { name, command, measuredAt: new Date().toISOString(), machine: found, goals, tables, charts, facts };
-  const json = await writeResult(name, result, keep ? forDocs : temporary);
-  const parts = [
-    `# ${name}: ${command}`,
-    `${machineLine(found)}${keep ? '' : ': SHORT RUN, NOT A RESULT'}`,
-    ...tables.map(({ title, columns, rows }) => `${title}\n\n${table(columns, rows)}`),
-    ...(goals.length > 0 ? [goalTable(goals)] : []),
-    ...Object.entries(facts).map(([fact, value]) => `${fact}: ${value}`),
-    `written to ${json}${keep ? ' and docs/reliability' : ''}`,
-  ];
-  if (keep) await writePages(reliabilityPages());
-  console.log(`\n${parts.join('\n\n')}\n`);
-  if (goals.some(({ met }) => !met)) process.exitCode = 1;
-  return result;
+export const report = ({ keep = true, ...result }) => {
+  const written = writeResult(keep ? 'reliability/results/' : 'temp/reliability/', result);
+  console.log(resultText(written) + (keep ? '' : 'This was a short run, which is no result.\n'));
+  if (written.goals.some(({ met }) => !met)) process.exitCode = 1;
 };

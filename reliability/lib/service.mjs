@@ -2,14 +2,7 @@
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { freePort } from '../../test/support/free-port.mjs';
 
-/**
- * Starts a service. Returns it with its accounts and their keys.
- *
- * @param port - by default a free one
- * @param accounts - the number of accounts
- * @param limits - as in the options of the service
- * @param onEvent - receives the events of the service
- */
+/** Starts a service, by default on a free port. Returns it with its accounts and their keys. `onEvent` receives its events. */
 export const startService = async ({ port, accounts: count, limits, onEvent }) => {
   // Below the ports that the system assigns to clients: a client that connects to an unused port can be assigned the same one, and is then
   // connected to itself.

@@ -2,13 +2,14 @@
 //
 //   npm run reliability -- relay-simulation [--runs 2000] [--seed 1] [--mutant-runs 100] [--threads 2]
 //   npm run reliability -- relay-simulation --runs 1 --seed S      repeats one run, and prints its timeline
-import { mutantsOf, simulation, timelineOf, violationsOf } from '../../test/support/simulation.mjs';
-import { exactly } from '../lib/goal.mjs';
+import { addSums, mutantsOf, noSums, simulation, timelineOf, violationsOf } from '../../test/support/simulation.mjs';
+import { exactly, report } from '../lib/report.mjs';
 import { readOptions } from '../lib/options.mjs';
-import { report } from '../lib/report.mjs';
+import { runInThreads } from '../lib/threads.mjs';
 import { simulations } from './simulations.mjs';
-import { runInThreads } from './threads.mjs';
 
+/** How many runs a thread takes at a time. */
+const BLOCK = 100;
 const faults = { name: 'faults', title: 'Faults', columns: ['fault', 'times'] };
 const [name, ...args] = process.argv.slice(2);
 const { room, word = 'run', options: defaults, tally = faults, ...texts } = simulations[name];
@@ -23,46 +24,44 @@ if (runs === 1) {
   process.exit(run.violations.length > 0 ? 1 : 0);
 }
 
-const sums = await runInThreads(room, seed, runs, threads);
+const blocks = Array.from({ length: Math.ceil(runs / BLOCK) }, (_, n) => ({
+  from: seed + n * BLOCK,
+  count: Math.min(BLOCK, runs - n * BLOCK),
+}));
+const sums = noSums();
+for (const block of await runInThreads(room, blocks, threads)) addSums(sums, block);
 for (const timeline of sums.timelines) console.log(timeline);
-if (sums.bad > 0) console.log(`Bad seeds: ${sums.seeds.join(', ')}`);
 const msPerRun = (performance.now() - startedAt) / runs;
 
-/** Returns the seeds that detect a broken rule, and what the first one finds. One of them is the run of the rule's test. */
+/** Returns a row about a broken rule: how many runs detect it, and what the first one finds. One of them is the run of the rule's test. */
 const detect = async (mutant) => {
   const { simulate: broken } = await simulation(room, mutant);
-  const others = Array.from({ length: mutantRuns }, (_, n) => ({ each: seed + n }));
-  const ofTest = { each: mutant.seed, ofRun: mutant.options };
-  const detecting = [];
+  const found = new Map();
   // Some rules are needed in one run of a thousand, or with some faults only.
-  for (const { each, ofRun } of [ofTest, ...others.filter(({ each }) => each !== mutant.seed)]) {
-    const violations = await violationsOf(broken, simulate, each, ofRun);
-    if (violations.length > 0) detecting.push({ each, what: violations[0] });
-    if (texts.isFirstEnough && detecting.length > 0) break;
+  for (const each of new Set([mutant.seed, ...Array.from({ length: mutantRuns }, (_, n) => seed + n)])) {
+    const options = each === mutant.seed ? mutant.options : undefined;
+    const [what] = await violationsOf(broken, simulate, each, options);
+    if (what !== undefined) found.set(each, what);
   }
-  const [first = { each: '–', what: '–' }] = detecting.toSorted((one, other) => one.each - other.each);
-  return { name: mutant.name, times: detecting.length, first: first.each, what: first.what };
+  const first = Math.min(...found.keys());
+  // Without the filling of the payloads.
+  const what = found
+    .get(first)
+    ?.replaceAll(/,"pad":"x*"?/g, '')
+    .slice(0, 80);
+  return [mutant.name, found.size, ...(found.size === 0 ? ['–', '–'] : [first, what])];
 };
 const broken = [];
 for (const mutant of await mutantsOf(room)) broken.push(await detect(mutant));
-
-// Without the filling of the payloads, so that the table fits a phone.
-const shortened = (what) => what.replaceAll(/,"pad":"x*"?/g, '').slice(0, 80);
-const ofRules = texts.isFirstEnough
-  ? {
-      title: 'Rules broken on purpose',
-      columns: ['rule', 'seed', 'what is found'],
-      rows: broken.map(({ name: rule, first, what }) => [rule, first, shortened(what)]),
-    }
-  : {
-      title: `Rules broken on purpose, ${mutantRuns} ${word}s each, and the one of its test`,
-      columns: ['rule', `bad ${word}s`, 'first seed'],
-      rows: broken.map(({ name: rule, times, first }) => [rule, times, first]),
-    };
-const undetected = broken.filter(({ times }) => times === 0).length;
+const ofRules = {
+  title: `Rules broken on purpose, ${mutantRuns} ${word}s each, and the one of its test`,
+  columns: ['rule', `bad ${word}s`, 'first seed', 'what it finds'],
+  rows: broken,
+};
+const undetected = broken.filter(([, times]) => times === 0).length;
 const more = await texts.search?.(options);
 
-await report({
+report({
   name,
   command: `npm run reliability -- ${name} --runs ${runs} --seed ${seed}`,
   goals: [
@@ -77,9 +76,10 @@ await report({
   ],
   facts: {
     [`${word}s`]: runs,
+    ...(sums.bad > 0 && { 'bad seeds': sums.seeds.join(', ') }),
     ...texts.facts(sums),
     threads,
-    [texts.msPerRun ?? 'ms per run']: Number(msPerRun.toFixed(1)),
+    'ms per run': Number(msPerRun.toFixed(1)),
     seconds: Math.round((performance.now() - startedAt) / 1_000),
   },
   keep: runs >= defaults.runs,

@@ -2,60 +2,42 @@
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { FrameAccount } from '../lib/frame-account.mjs';
 
-/** How many of them are open at a time. */
+/** How many of them are open at a time. There are more accounts, so that no connection replaces another (4001). */
 const CONCURRENT = 3;
 
-/** Keeps some subscriptions open. Each new one replaces the oldest. */
-export class Churn {
-  /** How many subscriptions were made. */
-  subscriptions = 0;
-  frames = 0;
-  missedInGaps = 0;
-  violations = [];
-  #open = [];
-  #optionsOf;
-  #accounts;
+/** Keeps some subscriptions open, and counts what they receive. @param optionsOf - returns the options for an account: 0, 1, … */
+export const createChurn = (optionsOf, accounts) => {
+  const open = [];
+  const churn = { subscriptions: 0, frames: 0, missedInGaps: 0, violations: [] };
 
-  /**
-   * @param optionsOf - returns the options for an account: 0, 1, …
-   * @param accounts - the number of accounts; more than CONCURRENT, so that no connection replaces another (4001)
-   */
-  constructor(optionsOf, accounts) {
-    this.#optionsOf = optionsOf;
-    this.#accounts = accounts;
-  }
-
-  get areOpen() {
-    return this.#open.every(({ isOpen }) => isOpen);
-  }
-
+  const removeOldest = () => {
+    const { account, subscription } = open.shift();
+    subscription.unsubscribe();
+    churn.frames += account.received;
+    churn.missedInGaps += account.missedInGaps;
+    churn.violations.push(...account.violations);
+  };
   /** Adds a subscription, and removes the oldest if there are too many. */
-  swap() {
-    if (this.#open.length === CONCURRENT) this.#removeOldest();
-    const client = { account: new FrameAccount(), isOpen: false, subscription: undefined };
-    this.#open.push(client);
-    client.subscription = tradeFeedEvents$('market', this.#optionsOf(this.subscriptions % this.#accounts)).subscribe({
+  const swap = () => {
+    if (open.length === CONCURRENT) removeOldest();
+    const client = { account: new FrameAccount(), isOpen: false };
+    open.push(client);
+    client.subscription = tradeFeedEvents$('market', optionsOf(churn.subscriptions % accounts)).subscribe({
       next: (event) => {
         client.account.event(event);
         if (event.type === 'opened') client.isOpen = true;
         if (event.type === 'disconnected') client.isOpen = false;
       },
       error: (error) =>
-        this.violations.push({ rule: `stopped with ${error.code ?? error}`, number: this.subscriptions }),
+        churn.violations.push({ rule: `stopped with ${error.code ?? error}`, number: churn.subscriptions }),
     });
-    this.subscriptions += 1;
-  }
-
-  /** Removes all subscriptions. */
-  close() {
-    while (this.#open.length > 0) this.#removeOldest();
-  }
-
-  #removeOldest() {
-    const { account, subscription } = this.#open.shift();
-    subscription.unsubscribe();
-    this.frames += account.received;
-    this.missedInGaps += account.missedInGaps;
-    this.violations.push(...account.violations);
-  }
-}
+    churn.subscriptions += 1;
+  };
+  return Object.assign(churn, {
+    swap,
+    areOpen: () => open.every(({ isOpen }) => isOpen),
+    close: () => {
+      while (open.length > 0) removeOldest();
+    },
+  });
+};

@@ -1,30 +1,25 @@
-// @ts-check
 import { FrameAccount } from '../lib/frame-account.mjs';
 
 /** What the operators must report, counted from the events without them: frames, windows and outages. */
 export class ExpectedValues {
   // A fault can come before the first frame. A gap then reports the frames from 1 on.
   account = new FrameAccount(1);
-  /** Frames that contain the needle, by the start of the window in which they were received. @type {Map<number, number>} */
+  /** Frames that contain the needle, by the start of the window in which they were received. */
   perWindow = new Map();
   /** When the feed opened for the first time, in epoch ms. */
   openedAt = Infinity;
   isOpen = false;
-  /** The times without a connection, in epoch ms, and the code of the failure. @type {{ from: number, to: number, code: string }[]} */
+  /** The times without a connection, in epoch ms, and the code of the failure: `{ from, to, code }`. */
   outages = [];
-  /** How often each failure code ended an attempt. @type {Map<string, number>} */
+  /** How often each failure code ended an attempt. */
   disconnects = new Map();
 
-  /**
-   * @param {string} needle
-   * @param {number} windowMs
-   */
   constructor(needle, windowMs) {
     this.needle = Buffer.from(needle);
     this.windowMs = windowMs;
   }
 
-  /** @param {import('rx-trade-feed').FeedEvent} event */
+  /** @param event - of `tradeFeedEvents$` */
   event(event) {
     this.account.event(event);
     if (event.type === 'frame') this.#count(event);
@@ -32,7 +27,6 @@ export class ExpectedValues {
     if (event.type === 'disconnected') this.#close(event.failure);
   }
 
-  /** @param {number} at */
   #open(at) {
     this.isOpen = true;
     this.openedAt = Math.min(this.openedAt, at);
@@ -40,7 +34,6 @@ export class ExpectedValues {
     if (outage) outage.to = at;
   }
 
-  /** @param {import('rx-trade-feed').TradeFeedError} failure */
   #close({ code, stage, endedAt }) {
     this.disconnects.set(code, (this.disconnects.get(code) ?? 0) + 1);
     if (stage !== 'stream') return;
@@ -48,7 +41,6 @@ export class ExpectedValues {
     this.outages.push({ from: endedAt, to: Infinity, code });
   }
 
-  /** @param {import('rx-trade-feed').Frame} frame */
   #count({ data, receivedAt }) {
     if (!data.includes(this.needle)) return;
     const start = receivedAt - (receivedAt % this.windowMs);

@@ -6,8 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { endWith, filter, first, ignoreElements, lastValueFrom, merge, Subject, takeUntil, timer } from 'rxjs';
 import { startChild } from '../../bench/support/child.mjs';
 import { consumers } from './consumers.mjs';
-import { leak } from './leak.mjs';
-import { Churn } from './churn.mjs';
+import { createChurn } from './churn.mjs';
 import { validSamples } from './growth.mjs';
 import * as settings from './options.mjs';
 import { reportSoak } from './soak-report.mjs';
@@ -22,9 +21,8 @@ const STABLE_BETWEEN_SWAPS = 3;
 const kinds = ['killed', 'reset', 'expired', 'shutdown', 'credentials'];
 
 const { seconds, rate, everyS, outageMs } = settings;
-const child = startChild(new URL('service.mjs', import.meta.url), [
-  JSON.stringify({ rate, accounts: ACCOUNTS, outageMs }),
-]);
+const ofService = JSON.stringify({ rate, accounts: ACCOUNTS, outageMs });
+const child = startChild(new URL('service.mjs', import.meta.url), [ofService]);
 void child.exited.then(([code]) => {
   if (code !== 0) throw new Error(`The service ended with ${code}.`);
 });
@@ -32,11 +30,8 @@ const { baseUrl, keys } = await child.next('ready');
 // Node creates both streams on first use. Created later, they would look like a leak.
 for (const stream of [process.stdout, process.stderr]) stream.write('');
 const held = heldNow();
-const optionsOf = (account) => ({
-  baseUrl,
-  apiKey: keys[account],
-  backoff: { initialDelayMs: 100, maxDelayMs: 400 },
-});
+const backoff = { initialDelayMs: 100, maxDelayMs: 400 };
+const optionsOf = (account) => ({ baseUrl, apiKey: keys[account], backoff });
 
 const finished = new Subject();
 const run = consumers({
@@ -47,7 +42,7 @@ const run = consumers({
   onTaken: (number) => child.send({ type: 'taken', number }),
 });
 const { expected } = run;
-const churn = new Churn((account) => optionsOf(account + 1), ACCOUNTS - 1);
+const churn = createChurn((account) => optionsOf(account + 1), ACCOUNTS - 1);
 const samples = [];
 const faults = { started: 0, isOn: false };
 
@@ -57,8 +52,8 @@ let stableSinceSwap = STABLE_BETWEEN_SWAPS;
 const sampling = run.windowed$.subscribe(() => {
   // A process that was blocked emits many windows at once, and a sample costs time.
   if (performance.now() < sampledAt + settings.windowMs / 2) return;
-  leak(settings.leaks);
-  const sample = takeSample(startedAt, expected.isOpen && churn.areOpen && !faults.isOn);
+  settings.leak();
+  const sample = takeSample(startedAt, expected.isOpen && churn.areOpen() && !faults.isOn);
   samples.push(sample);
   sampledAt = performance.now();
   // Right after a sample, so that the new subscription is open before the next sample.
@@ -98,27 +93,17 @@ finished.next();
 await done;
 const cpu = process.cpuUsage(cpuBefore);
 // A closing handshake takes as long as the service needs to answer, at most a second. What leaked on purpose stays.
-const turns = settings.leaks.length > 0 ? 50 : 1_000;
+const turns = settings.leaking.length > 0 ? 50 : 1_000;
 for (let turn = 0; turn < turns && remaining(held) !== ''; turn += 1) await delay(30);
 const leaked = remaining(held);
 await child.stop();
 
-await reportSoak({
-  ...run,
-  leaked,
-  churn,
-  samples,
-  sent,
-  faults: faults.started,
-  cpu,
-  elapsedS: samples.at(-1)?.atS ?? 0,
-});
+const elapsedS = samples.at(-1)?.atS ?? 0;
+reportSoak({ ...run, leaked, churn, samples, sent, faults: faults.started, cpu, elapsedS });
 // A leaked handle would keep the process alive.
 process.exit();
 
-function progressOf({ atS, heap, rss, handles, fds }) {
-  return (
-    `${atS.toFixed(0).padStart(4)} s  ${expected.account.received} frames  heap ${heap.toFixed(1)} MB  rss ${rss.toFixed(0)} MB  ` +
-    `${handles} handles  ${fds ?? '–'} fds  ${expected.account.gaps} gaps  ${churn.subscriptions} short subscriptions`
-  );
+function progressOf({ atS, heap, rss, handles }) {
+  const { received, gaps } = expected.account;
+  return `${atS.toFixed(0)} s: ${received} frames, heap ${heap.toFixed(1)} MB, rss ${rss.toFixed(0)} MB, ${handles} handles, ${gaps} gaps`;
 }

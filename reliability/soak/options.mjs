@@ -1,6 +1,15 @@
-// The command line of the soak.
+// The command line of the soak, and what it leaks on purpose.
+import { openSync } from 'node:fs';
 import { readOptions } from '../lib/options.mjs';
-import { leakNames } from './leak.mjs';
+
+const held = [];
+const twice = (create) => [create(), create()];
+const leaks = {
+  // Numbers need much memory, and the garbage collector doesn't scan them.
+  heap: () => held.push(Array.from({ length: 50_000 }, (_, n) => n + 0.5)),
+  handle: () => held.push(...twice(() => setInterval(() => {}, 2 ** 30))),
+  fd: () => held.push(...twice(() => openSync('/dev/null'))),
+};
 
 const defaults = {
   minutes: 2,
@@ -19,14 +28,17 @@ const defaults = {
 const options = readOptions(defaults, { positive: ['minutes', 'seconds', 'rate', 'reconnect-every', 'window'] });
 export const { rate, 'reconnect-every': everyS, window: windowMs, exact: isExact } = options;
 export const { seconds = options.minutes * 60 } = options;
-export const leaks = options.leak?.split(',') ?? [];
-const unknown = leaks.filter((name) => !leakNames.includes(name));
+export const leaking = options.leak?.split(',') ?? [];
+const unknown = leaking.filter((name) => !Object.hasOwn(leaks, name));
 if (unknown.length > 0)
-  throw new RangeError(`Unknown leak: ${unknown.join(', ')}. The leaks are ${leakNames.join(', ')}.`);
+  throw new RangeError(`Unknown leak: ${unknown.join(', ')}. The leaks are ${Object.keys(leaks).join(', ')}.`);
+
+/** Leaks one unit of each named resource with each call. */
+export const leak = () => leaking.forEach((name) => leaks[name]());
 
 /** How long the service is down in each fault that stops it. */
 export const outageMs = Math.min(800, everyS * 200);
-/** Whether the run becomes a result of docs/reliability/load.md: not a short run, and not a run with a leak. */
-export const isResult = seconds >= 60 && !isExact && leaks.length === 0;
+/** Whether the run becomes a result: not a short run, and not a run with a leak. */
+export const isResult = seconds >= 60 && !isExact && leaking.length === 0;
 
 export const command = `npm run reliability -- soak ${process.argv.slice(2).join(' ') || `--minutes ${options.minutes}`}`;

@@ -1,6 +1,5 @@
 // The report of the soak.
-import { holds } from '../lib/goal.mjs';
-import { report } from '../lib/report.mjs';
+import { holds, report } from '../lib/report.mjs';
 import { growthOf, resources } from './growth.mjs';
 import { command, everyS, isExact, isResult } from './options.mjs';
 import { soakRules } from './soak-rules.mjs';
@@ -8,25 +7,23 @@ import { soakRules } from './soak-rules.mjs';
 const memory = ['heap', 'external', 'buffers', 'rss'];
 const figure = (value) => (Number.isFinite(value) ? value.toFixed(Math.abs(value) >= 10 ? 0 : 1) : '–');
 
+/** Returns the rule that a resource doesn't grow: its slope an hour, with the bounds at 99 % confidence. */
+const ruleOf = ({ what, unit, limit, slope, low, high, verdict }) => ({
+  what: `${what}: slope${unit && `, ${unit}`} an hour`,
+  wanted: `flat: at most ${Math.round(limit)}`,
+  measured: `${verdict}: ${figure(slope)} (${figure(low)} to ${figure(high)})`,
+  // A short run is too noisy to show that a resource doesn't grow.
+  met: verdict === 'flat' || (!isResult && verdict !== 'grows'),
+});
+
 /** Checks the rules of a run and reports the result. */
-export const reportSoak = async (run) => {
+export const reportSoak = (run) => {
   const { expected, churn, samples, slow, cpu, elapsedS } = run;
   const growths = Object.keys(resources)
     .filter((name) => !isExact || !memory.includes(name))
     .flatMap((name) => growthOf(samples, name) ?? []);
-  const slopes = growths.map(({ what, unit, limit, slope, verdict }) => {
-    // A short run is too noisy to show that a resource doesn't grow.
-    const met = verdict === 'flat' || (!isResult && verdict !== 'grows');
-    const wanted = `flat: at most ${Math.round(limit)}`;
-    return {
-      what: `${what}: slope${unit && `, ${unit}`} an hour`,
-      wanted,
-      measured: `${verdict}: ${figure(slope)}`,
-      met,
-    };
-  });
   const { received, missedInGaps } = expected.account;
-  await report({
+  report({
     name: 'soak',
     command,
     keep: isResult,
@@ -38,30 +35,10 @@ export const reportSoak = async (run) => {
         `${churn.subscriptions} subscriptions, ${churn.violations.length} violations`,
       ),
       holds('all handles and descriptors are released at the end', run.leaked === '', run.leaked || 'all'),
-      ...slopes,
-    ],
-    charts: [
-      lines(
-        'soak-memory',
-        'Memory after a collection, full rate, a reconnect every few seconds',
-        'MB',
-        samples,
-        memory,
-      ),
-      lines('soak-handles', 'Active handles and file descriptors', 'count', samples, ['handles', 'fds']),
-    ],
-    tables: [
-      {
-        title: 'Slopes for each hour, after the warm-up',
-        columns: ['resource', 'slope', 'lower bound', 'upper bound', 'limit', 'samples'],
-        rows: growths.map(({ what, unit, slope, low, high, limit, samples: count }) => [
-          `${what}${unit && `, ${unit}`}`,
-          ...[slope, low, high, limit].map(figure),
-          count,
-        ]),
-      },
+      ...growths.map(ruleOf),
     ],
     facts: {
+      'samples of each resource': growths[0]?.samples ?? 0,
       frames: `${received} in ${elapsedS.toFixed(0)} s (${Math.round(received / elapsedS)} a second), ${missedInGaps} missed in gaps`,
       'short subscriptions': `${churn.subscriptions} subscriptions, ${churn.frames} frames, ${churn.missedInGaps} missed in gaps`,
       faults: `one every ${everyS} s; failures by code: ${[...expected.disconnects].map(([code, n]) => `${code} ${n}`).join(', ')}`,
@@ -70,19 +47,3 @@ export const reportSoak = async (run) => {
     },
   });
 };
-
-const lines = (id, title, y, samples, names) => ({
-  id,
-  title,
-  kind: 'lines',
-  x: 's',
-  y,
-  series: names.flatMap((name) => {
-    const points = samples
-      .filter((sample) => sample[name] !== undefined)
-      .map((sample) => [short(sample.atS), short(sample[name])]);
-    return points.length > 0 ? [{ name: resources[name].what, points }] : [];
-  }),
-});
-
-const short = (value) => Math.round(value * 100) / 100;

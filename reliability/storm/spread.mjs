@@ -1,9 +1,9 @@
 // The rules about how evenly the attempts of a storm are spread, and what full jitter predicts: without the code of the library.
-import { atMost } from '../lib/goal.mjs';
+import { atMost } from '../lib/report.mjs';
 import { seeded } from '../lib/random.mjs';
 
 /** How often the attempts of a storm are predicted. */
-export const PREDICTIONS = 200;
+const PREDICTIONS = 200;
 
 /**
  * Returns when the attempts of a storm were due, in epoch ms, and when full jitter would have made them due after the same failures.
@@ -58,11 +58,8 @@ export const floorRule = (clients, policy) => {
   const shares = waits.map(({ delayMs, floorMs }) => (delayMs - floorMs) / longestMs(policy, 1));
   const even = shares.map((_, n) => (n + 0.5) / shares.length);
   const found = shares.length === 0 ? NaN : rounded(distance(shares, even));
-  return atMost(
-    'waits added to Retry-After: distance from an even spread',
-    found,
-    rounded(distanceByChance(shares.length)),
-  );
+  const most = rounded(distanceByChance(shares.length));
+  return atMost('waits added to Retry-After: distance from an even spread', found, most);
 };
 
 /** Returns what the largest wave exceeds by chance once in 50,000 runs: it has a Gumbel distribution, as maxima do. */
@@ -77,23 +74,6 @@ const rounded = (value) => Math.round(value * 1_000) / 1_000;
 /** Returns the longest wait before an attempt: 1, 2, … */
 const longestMs = ({ initialDelayMs, maxDelayMs, factor }, attempt) =>
   Math.min(maxDelayMs, initialDelayMs * factor ** (attempt - 1));
-
-/**
- * Draws when each client reaches a service that is down until `upAt`. Each wait is between 0 and the longest wait.
- *
- * @param lostAt - when each client lost its connection, in ms
- * @param isFirstImmediate - whether the first attempt needs no wait, as after a stable connection that was cut
- * @param attemptMs - how long an attempt takes while the service is down
- */
-export const comeBack = ({ lostAt, upAt, policy, isFirstImmediate, attemptMs, random }) =>
-  lostAt.map((lost) => {
-    let time = lost;
-    for (let attempt = 1; ; attempt += 1) {
-      if (attempt > 1) time += attemptMs;
-      if (attempt > 1 || !isFirstImmediate) time += random() * longestMs(policy, attempt);
-      if (time >= upAt) return time;
-    }
-  });
 
 /** Returns the most times within any `widthMs`. */
 export const largestWithin = (times, widthMs) => {
@@ -120,13 +100,3 @@ export const distance = (some, others) => {
 
 /** Returns the distance between `count` times and their own distribution that chance exceeds once in a million. */
 export const distanceByChance = (count) => 2.7 / Math.sqrt(count);
-
-/** Returns how many times are in each bin, from `fromMs` on: `[[start, count], …]`. */
-export const histogram = (times, { fromMs = 0, toMs = Math.max(...times), widthMs }) => {
-  const bins = Array.from({ length: Math.max(1, Math.floor((toMs - fromMs) / widthMs) + 1) }, () => 0);
-  for (const time of times) {
-    const bin = Math.floor((time - fromMs) / widthMs);
-    if (bin in bins) bins[bin] += 1;
-  }
-  return bins.map((count, bin) => [fromMs + bin * widthMs, count]);
-};

@@ -1,31 +1,5 @@
 // What happened to the clients of a storm, and to the limits of its service.
-import { atLeast, atMost, exactly, holds } from '../lib/goal.mjs';
-import { seeded } from '../lib/random.mjs';
-import { comeBack, PREDICTIONS } from './spread.mjs';
-
-/** Returns when each client first reached the new service, in ms since the end of the old one, and the predicted times. */
-export const arrivalsOf = ({ at, upAt, ending, clients }, policy, seed) => {
-  const reached = clients.flatMap(
-    ({ returns }) => returns.find(({ code }) => code !== 'ticket-endpoint-unreachable') ?? [],
-  );
-  const failed = clients.flatMap(({ returns }) => returns.filter(({ code }) => code === 'ticket-endpoint-unreachable'));
-  const durations = failed.map(({ at: from, endedAt }) => endedAt - from).sort((a, b) => a - b);
-  const random = seeded(seed);
-  const predict = () =>
-    comeBack({
-      lostAt: clients.map(({ lostAt }) => lostAt - at),
-      upAt: upAt - at,
-      policy,
-      isFirstImmediate: ending === 'killed',
-      attemptMs: durations[durations.length >> 1] ?? 0,
-      random,
-    });
-  return {
-    arrivals: reached.map(({ at: time }) => time - at),
-    predicted: Array.from({ length: PREDICTIONS }, predict),
-    failedAttempts: failed.length,
-  };
-};
+import { atLeast, atMost, exactly, holds } from '../lib/report.mjs';
 
 /** Returns the rules of a storm, except those about how evenly the attempts are spread. */
 export const timelineRules = ({ clients, events, isControl }, { ticketsPerWindow, windowMs }) => {
