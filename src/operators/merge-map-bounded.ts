@@ -91,6 +91,7 @@ const startedInTurn = <T>(source: Observable<T>, concurrency: number, bounds: Bo
     get wants() {
       return active < concurrency;
     },
+    // Stryker disable OptionalChaining: there is a subscriber whenever a value arrives. The check is for the type.
     next: (value) => {
       active += 1;
       subscriber?.next(value);
@@ -100,6 +101,7 @@ const startedInTurn = <T>(source: Observable<T>, concurrency: number, bounds: Bo
       else subscriber?.error(failure.error);
     },
   });
+  // Stryker restore OptionalChaining
   const end = (): void => reader.cancel();
   const values$ = new Observable<T>((values) => {
     subscriber = values;

@@ -69,6 +69,7 @@ const readable = <T>(
   source: Observable<T>,
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },
 ): Readable => {
+  // Stryker disable next-line BooleanLiteral: before the first read, one value would wait in the stream instead of the queue.
   let wants = false;
   const stream = new Readable({
     objectMode,

@@ -72,6 +72,7 @@ class TimeWindows implements Collector<unknown> {
   /** The windows for items with a time from `from` until `until`, so that most frames need no search. */
   private current: OpenWindow[] = [];
   private from = Infinity;
+  // Stryker disable next-line UnaryOperator: replaced before it is used, because no time is from Infinity on.
   private until = -Infinity;
 
   private hasBegun = false;
@@ -99,6 +100,7 @@ class TimeWindows implements Collector<unknown> {
     if (isLifecycle(event)) return this.follow(event);
     const itemTime = timeOf(event);
     const time = itemTime ?? this.time.now();
+    // A shortcut for an item in the windows of the one before: the code below would do the same.
     if (time >= this.from && time < this.until) {
       this.time.pass(time);
       this.put(event, false);
