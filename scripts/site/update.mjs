@@ -4,13 +4,11 @@
 //   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
 //   node scripts/site/update.mjs limits           docs/limits.md, from the defaults and the comments of the options in src
 //   node scripts/site/update.mjs log-status       docs/log.md, from what `log status` prints for a log that it writes
-//   node scripts/site/update.mjs cluster-goals    docs/reliability/replicas.md, from the results of `npm run reliability -- cluster` and `npm run bench -- cluster`
 //   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of these images in docs/operators.md and docs/outcomes.md; reads dist, so build first
 import { build } from 'esbuild';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { withClusterGoals } from './cluster-goals.mjs';
 import { commandLinePage } from './command-text.mjs';
 import { limitSources, limitsPage } from './limits.mjs';
 import { withLogStatus } from './log-status.mjs';
@@ -64,7 +62,6 @@ const parts = {
     const page = await withLogStatus(readFileSync('docs/log.md', 'utf8'), source);
     writeFileSync('docs/log.md', page);
   },
-  'cluster-goals': () => update('docs/reliability/replicas.md', withClusterGoals),
   diagrams: async () => {
     const { diagrams, runNamed } = await import('./diagrams/diagrams.mjs');
     const { altTextOf, diagramSvg } = await import('./diagrams/svg.mjs');

@@ -4,14 +4,9 @@ import { dirname, join } from 'node:path';
 import { documents, fencesOf, proseOf, read, root } from './fences.js';
 import { siteLibrary } from './site.js';
 
-const { withClusterGoals, ...ofDiagrams } = await siteLibrary(
-  'cluster-goals.mjs',
+const { diagrams, runNamed, altTextOf, diagramSvg } = await siteLibrary(
   ...['diagrams/diagrams.mjs', 'diagrams/run.mjs', 'diagrams/svg.mjs'],
 );
-const { performancePages, reliabilityPages } = await siteLibrary(
-  ...['../../bench/lib/update-docs.mjs', '../../reliability/lib/pages.mjs'],
-);
-const { diagrams, runNamed, altTextOf, diagramSvg } = ofDiagrams;
 
 // Anchors as GitHub and typedoc make them: lower case, dashes for spaces, no punctuation.
 const anchorsOf = (file: string): readonly string[] =>
@@ -35,10 +30,6 @@ it.each([...documents(), 'examples/README.md'])('every relative link of %s has a
   expect(links.flatMap((link) => problemOf(file, link) ?? [])).toEqual([]);
 });
 
-it('the goals of a cluster match the results: run scripts/site/update.mjs cluster-goals', () => {
-  expect(read('docs/reliability/replicas.md')).toBe(withClusterGoals(read('docs/reliability/replicas.md')));
-});
-
 it('docs/how-to/proxies.md shows the nginx configuration that the tests run', () => {
   const tested = read('test/peers/nginx.mjs')
     .split('\n')
@@ -47,15 +38,6 @@ it('docs/how-to/proxies.md shows the nginx configuration that the tests run', ()
   const lines = fences.flatMap(({ code }) => code.split('\n')).map((line) => line.trim());
   expect(lines).toContain('proxy_set_header Upgrade $http_upgrade;');
   expect(lines.filter((line) => line !== '' && !tested.includes(line))).toEqual([]);
-});
-
-describe('the pages of performance and reliability', () => {
-  it.each<[string, () => Readonly<Record<string, string>>]>([
-    ['npm run bench -- all --write', performancePages],
-    ['node reliability/lib/update-docs.mjs', reliabilityPages],
-  ])('show the figures and tables of the results: run %s', (_command, pagesOf) => {
-    for (const [file, text] of Object.entries(pagesOf())) expect([file, read(file)]).toEqual([file, text]);
-  });
 });
 
 const names = Object.keys(diagrams);

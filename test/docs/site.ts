@@ -5,7 +5,7 @@ import { root } from './fences.js';
 /** Returns a page with its generated parts. */
 type Generate = (page: string, ...from: readonly unknown[]) => string;
 
-/** The functions of `scripts/site` and of the reports that tests call. */
+/** The functions of `scripts/site` that tests call. */
 interface SiteLibrary {
   readonly diagrams: Readonly<Record<string, unknown>>;
   readonly runNamed: (name: string) => Promise<object>;
@@ -16,12 +16,9 @@ interface SiteLibrary {
   readonly failurePage: Generate;
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;
-  readonly withClusterGoals: Generate;
   readonly limitSources: Readonly<Record<string, string>>;
   readonly limitsPage: Generate;
   readonly withLogStatus: (page: string, source: object) => Promise<string>;
-  readonly performancePages: () => Readonly<Record<string, string>>;
-  readonly reliabilityPages: () => Readonly<Record<string, string>>;
 }
 
 /** Imports JavaScript modules as one object, by paths relative to `scripts/site`. */
