@@ -31,7 +31,7 @@ export const connectionOptions = async (
 export const retryPolicy = ({ retries }: ConnectionValues): TradeFeedOptions['backoff'] =>
   retries === undefined ? undefined : { maxAttempts: retries };
 
-export const tlsOf = async ({ ca }: Pick<ServiceValues, 'ca'>): Promise<TradeFeedOptions['tls']> => {
+const tlsOf = async ({ ca }: Pick<ServiceValues, 'ca'>): Promise<TradeFeedOptions['tls']> => {
   if (ca === undefined) return undefined;
   const pem = await readFileOf('--ca', ca);
   if (!pem.includes('-----BEGIN CERTIFICATE-----'))
@@ -56,7 +56,9 @@ const keyFromFile = async (file: string): Promise<string | (() => Promise<string
     // Another program may be writing the file. For a later ticket, the feed retries with backoff.
     const edge = credentialEdge(key);
     throw usageError(
-      `The ${edge === undefined ? 'file of --key-file must contain only an API key: one line of visible ASCII characters' : `key in the file of --key-file ${edge}`}.`,
+      edge === undefined
+        ? 'The file of --key-file must contain only an API key: one line of visible ASCII characters.'
+        : `The key in the file of --key-file ${edge}.`,
     );
   };
   const key = await readKey();

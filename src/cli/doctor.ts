@@ -5,7 +5,9 @@ import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } f
 import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
 import { ReplaySubject, share, throwError, timeout, timer } from 'rxjs';
 import { createTradeFeedError, type Feed, openConnection, proxyFromEnvironment, requestTicket } from '../index.js';
-import { type FailureCode, type Ticket, TradeFeedError, type TradeFeedOptions } from '../index.js';
+import { type FailureCode, type FailureFacts, type Ticket } from '../index.js';
+import { TradeFeedError, type TradeFeedOptions } from '../index.js';
+import type { CertificateProblem } from '../protocol/failures/meanings.js';
 import { hostOf, portOf } from '../transport/connect.js';
 import { proxyFor } from '../transport/proxy-for.js';
 import { connectionOptions } from './connection.js';
@@ -83,17 +85,17 @@ const finding =
   (text: string, advice?: string): Finding => ({ status, text, ...(advice && { advice }) });
 const [ok, warning] = [finding('ok'), finding('warning')];
 export const skipped = finding('skipped');
-const failed = (exitCode: ExitCode, text: string, advice?: string): Finding => ({
+const failed = (text: string, advice?: string, exitCode: ExitCode = ExitCode.unavailable): Finding => ({
   ...finding('failed')(text, advice),
   exitCode,
 });
 
 const findingOf = (error: unknown): Finding => {
-  if (error instanceof CliError) return failed(error.exitCode, error.message);
+  if (error instanceof CliError) return failed(error.message, undefined, error.exitCode);
   if (!(error instanceof TradeFeedError)) throw error;
   const { retryAfterMs } = error;
   const wait = retryAfterMs === undefined ? undefined : `Wait ${duration(retryAfterMs)}, then run doctor again.`;
-  return failed(exitCodeOf(error), whatHappened(error), wait ?? adviceFor(error));
+  return failed(whatHappened(error), wait ?? adviceFor(error), exitCodeOf(error));
 };
 
 const oldestNode = [20, 19] as const;
@@ -115,7 +117,7 @@ export const nodeFinding = (version: string, now: number): Finding => {
   const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   if (!isSupported)
-    return failed(ExitCode.failed, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
+    return failed(`Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`, ExitCode.failed);
   const end = endOfFixes[major];
   if (end === undefined || now < Date.parse(end)) return ok(`Node ${version}`);
   const lines = Object.entries(endOfFixes).flatMap(([line, date]) =>
@@ -180,9 +182,9 @@ export const addressesOf = (
 
 export const unknownHostFinding = (host: string, code: string, proxy?: URL): Finding => {
   const place = placeToCheck('host', proxy);
-  if (code === 'ENOTFOUND') return failed(ExitCode.unavailable, `${host} doesn't resolve.`, place);
+  if (code === 'ENOTFOUND') return failed(`${host} doesn't resolve.`, place);
   const advice = `Check the network and the DNS server of this machine. ${place}`;
-  return failed(ExitCode.unavailable, `DNS didn't answer for ${host} (${code}).`, advice);
+  return failed(`DNS didn't answer for ${host} (${code}).`, advice);
 };
 
 interface Attempt {
@@ -214,7 +216,7 @@ export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: U
   const cause = errors.includes('ECONNREFUSED')
     ? 'Nothing is listening on that port.'
     : 'A firewall may block the connection.';
-  return failed(ExitCode.unavailable, text, `${cause} ${placeToCheck('host and the port', proxy)}`);
+  return failed(text, `${cause} ${placeToCheck('host and the port', proxy)}`);
 };
 
 const silenceMs = 10_000;
@@ -251,38 +253,29 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
   const protocol = socket.getProtocol() ?? 'TLS';
   socket.destroy();
   const chain = chainOf(certificate).join(' < ');
-  const expiresAt = Date.parse(certificate.valid_to);
-  const clock = `the clock of this machine: it says ${new Date(now).toISOString()}.`;
-  const refused = (text: string, advice: string): Finding => failed(ExitCode.wrong, text, advice);
-  switch (problem) {
-    case undefined: {
-      const days = Math.floor((expiresAt - now) / dayMs);
-      const text = `${protocol}; ${chain}; ${count(days)} days left`;
-      return days < fewDays ? warning(text, 'The certificate expires soon. The service must renew it.') : ok(text);
-    }
-    case 'CERT_HAS_EXPIRED':
-      return refused(
-        `The certificate expired on ${new Date(expiresAt).toISOString().slice(0, 10)}, by this machine's clock.`,
-        `The service must renew it. If the date is in the future, set ${clock}`,
-      );
-    case 'CERT_NOT_YET_VALID':
-      return refused(
-        "The certificate isn't valid yet, by this machine's clock.",
-        `Set ${clock} If that is right, the service must replace the certificate.`,
-      );
-    case 'ERR_TLS_CERT_ALTNAME_INVALID': {
-      const names = (certificate.subjectaltname ?? '').replaceAll(/(DNS|IP Address):/g, '');
-      return refused(
-        `The certificate is for ${names || nameOf(certificate.subject)}.`,
-        'Check the host of the base URL.',
-      );
-    }
-    default:
-      return { ...findingFor('untrusted-certificate'), text: `The certificate isn't trusted (${problem}): ${chain}.` };
+  const { valid_from: from, valid_to: to, subjectaltname: names } = certificate;
+  if (problem === undefined) {
+    const days = Math.floor((Date.parse(to) - now) / dayMs);
+    const text = `${protocol}; ${chain}; ${count(days)} days left`;
+    return days < fewDays ? warning(text, 'The certificate expires soon. The service must renew it.') : ok(text);
   }
+  const kind = certificateProblems[problem];
+  const detail = {
+    date: `valid from ${from} to ${to}; the clock says ${new Date(now).toUTCString()}`,
+    host: `for ${names?.replaceAll(/(DNS|IP Address):/g, '') ?? nameOf(certificate.subject)}`,
+    other: chain,
+  }[kind ?? 'other'];
+  return findingFor('untrusted-certificate', { certificate: kind, detail: `${problem}: ${detail}` });
 };
 
-const findingFor = (code: FailureCode): Finding => findingOf(createTradeFeedError({ stage: 'ticket', code }));
+const certificateProblems: Readonly<Record<string, CertificateProblem>> = {
+  CERT_HAS_EXPIRED: 'date',
+  CERT_NOT_YET_VALID: 'date',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'host',
+};
+
+const findingFor = (code: FailureCode, facts: Partial<FailureFacts> = {}): Finding =>
+  findingOf(createTradeFeedError({ stage: 'ticket', code, ...facts }));
 
 // A root certificate is its own issuer. In an incomplete chain, the last certificate has no issuer.
 const chainOf = (certificate: Partial<DetailedPeerCertificate>): readonly string[] => {
@@ -297,7 +290,6 @@ const noTlsFinding = ({ code, message }: NodeJS.ErrnoException): Finding =>
   code === 'ERR_SSL_WRONG_VERSION_NUMBER'
     ? findingFor('ticket-endpoint-without-tls')
     : failed(
-        ExitCode.unavailable,
         `The connection failed: ${message}`,
         'Check the base URL and the proxy. A firewall may also end the connection.',
       );
@@ -367,7 +359,6 @@ const firstFrameFinding = (feed: Feed, afterMs: number, withinMs: number): Findi
   afterMs <= withinMs
     ? ok(`${duration(afterMs)} after the opening`)
     : failed(
-        ExitCode.unavailable,
         `No frame of ${feed} arrived within ${duration(withinMs)}.`,
         'The connection works, and the feed may be quiet. Use a longer --frame-within, or try the other feed.',
       );

@@ -1,6 +1,7 @@
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
+import { counted } from './text.js';
 
 export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor'] as const;
 export type CommandName = (typeof commandNames)[number];
@@ -82,37 +83,21 @@ const systemErrors: Readonly<Record<string, string>> = {
   ECONNRESET: 'its reader has exited',
 };
 
-interface CommandTexts {
-  readonly summary?: string | ((detail: string | undefined) => string);
-  /** Hides the detail, which names options of the library. */
-  readonly detail?: false;
-  readonly advice?: string;
-}
+type CommandTexts = Readonly<Partial<Record<'summary' | 'advice', string>>>;
 
 /** Texts that replace the library's advice about the code of an app. */
 const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'invalid-options': { summary: "The settings aren't valid.", advice: 'See --help.' },
-  'retries-exhausted': {
-    summary: (detail) => `The feed gave up after ${reconnectsIn(detail)} without a stable connection.`,
-    detail: false,
-    advice: 'To allow more reconnects, raise --retries.',
-  },
+  'retries-exhausted': { advice: 'To allow more reconnects, raise --retries.' },
   'invalid-api-key': { advice: 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.' },
   'api-key-unavailable': { summary: "The API key can't be read.", advice: 'Check TRADE_FEED_API_KEY or --key-file.' },
   'untrusted-certificate': {
     advice:
       'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.',
   },
-  'ticket-endpoint-without-tls': { detail: false },
   'connection-replaced': { advice: 'Find the other client. Reconnecting would only kick it out.' },
   'invalid-frame': { advice: 'Check whether a proxy changes the bytes.' },
   'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
-};
-
-/** The detail of `retries-exhausted` begins with the limit: `maxAttempts is 3; …`. */
-const reconnectsIn = (detail = ''): string => {
-  const number = /\d+/.exec(detail)?.[0];
-  return `${number} reconnect${number === '1' ? '' : 's'} (--retries)`;
 };
 
 /** What users of the command call the library's options. */
@@ -128,10 +113,14 @@ const withSettings = (text: string): string =>
   text.replaceAll(/`([\w.]+)`/g, (quoted, option: string) => settingNames[option] ?? quoted);
 
 export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
-  const texts = commandTexts[code] ?? {};
-  const setting = option === undefined ? [] : [settingNames[option] ?? option];
-  const observed = texts.detail === false ? '' : [...setting, ...(detail === undefined ? [] : [detail])].join(' ');
-  const text = typeof texts.summary === 'function' ? texts.summary(detail) : (texts.summary ?? withSettings(summary));
+  // These details name options of the library. That of the first begins with its limit: `maxAttempts is 3; …`.
+  if (code === 'retries-exhausted') {
+    const [limit] = /\d+/.exec(detail ?? '') ?? [];
+    return `The feed gave up after ${counted(Number(limit), 'reconnect')} (--retries) without a stable connection.`;
+  }
+  if (code === 'ticket-endpoint-without-tls') return withSettings(summary);
+  const text = commandTexts[code]?.summary ?? withSettings(summary);
+  const observed = [option && (settingNames[option] ?? option), detail].filter((part) => part !== undefined).join(' ');
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 

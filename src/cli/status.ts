@@ -5,7 +5,7 @@ import { printable } from '../protocol/printable.js';
 import { whatHappened } from './errors.js';
 import { averageRate, currentRate, perTick, recentEvents, type ShownEvent } from './follow.js';
 import { type Status, type Step, tickMs } from './follow.js';
-import { type CliContext, isTerminal, lineView, progressEveryMs, say, screen } from './terminal.js';
+import { type CliContext, isTerminal, lineView, say, screen } from './terminal.js';
 import { type StatusOptions, type TerminalSize, type View, viewOn } from './terminal.js';
 import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
 import { lostTime, printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
@@ -51,20 +51,14 @@ const eventTexts = ({ event, status }: Step): readonly string[] => {
   return [eventWords(event), ...advice];
 };
 
-const maxStatusColumns = 200;
-
 /**
  * Shows a feed on stderr: a status line at the bottom of a terminal, or else its events as log lines.
  *
- * @param more - returns a text to append to the status. If it's set, a log also shows the status at intervals
+ * @param more - a text to append to the status. If it's set, a log also shows the status at intervals
  */
-export const statusView = (values: StatusOptions, context: CliContext, more?: () => string): View<Step> => {
-  const line = (step: Step): Line => [...statusLine(step.status), [more ? ` · ${more()}` : '']];
-  return lineView(values, context, {
-    lines: (step) => [line(step)],
-    logEveryMs: more ? progressEveryMs : Infinity,
-    log: (step, isDue) => [...eventTexts(step), ...(isDue ? [printed(line(step), maxStatusColumns)] : [])],
-  });
+export const statusView = (values: StatusOptions, context: CliContext, more?: string): View<Step> => {
+  const line = ({ status }: Step): Line => [...statusLine(status), [more ? ` · ${more}` : '']];
+  return lineView(values, context, line, eventTexts, more !== undefined);
 };
 
 export interface PanelContent {

@@ -109,19 +109,28 @@ export interface StatusOptions {
   readonly status?: boolean | undefined;
 }
 
-/** Shows a state on stderr: on the bottom line of a terminal, or as a log. */
-export const lineView = <S>({ quiet, status }: StatusOptions, context: CliContext, look: Look<S>): View<S> =>
-  quiet ? { show: noop, close: noop } : viewOn(context.stderr, context, status ? pinnedLine : undefined, look);
+/** How often a log shows the status, and how much of it. */
+const [logEveryMs, maxLogColumns] = [10_000, 200];
 
-/** How often a log shows the status, in ms. */
-export const progressEveryMs = 10_000;
-
-export const progressView = <S>(values: StatusOptions, context: CliContext, words: (state: S) => string): View<S> =>
-  lineView(values, context, {
-    lines: (state) => [[[words(state)]]],
-    logEveryMs: progressEveryMs,
-    log: (state, isDue) => (isDue ? [words(state)] : []),
-  });
+/**
+ * Shows a state on stderr: on the bottom line of a terminal, or in a log.
+ *
+ * @param events - what a log shows at once. If it's all that a log shows, `isLogged` is `false`
+ */
+export const lineView = <S>(
+  { quiet, status }: StatusOptions,
+  context: CliContext,
+  line: (state: S) => Line,
+  events: (state: S) => readonly string[] = () => [],
+  isLogged = true,
+): View<S> =>
+  quiet
+    ? { show: noop, close: noop }
+    : viewOn(context.stderr, context, status ? pinnedLine : undefined, {
+        lines: (state) => [line(state)],
+        logEveryMs: isLogged ? logEveryMs : Infinity,
+        log: (state, isDue) => [...events(state), ...(isDue ? [printed(line(state), maxLogColumns)] : [])],
+      });
 
 /** Shows a state on a surface of a terminal, or as log lines. */
 export const viewOn = <S>(

@@ -88,8 +88,8 @@ describe('a terminal', () => {
 
   it('has an empty status line before the first status', () => {
     const stderr = new FakeOutput({ columns: 20, rows: 10 });
-    const look = { lines: () => [], log: () => [], logEveryMs: 1 };
-    const view = lineView<string>({ status: true }, fakeContext({ stderr }), look);
+    const none = () => [];
+    const view = lineView<string>({ status: true }, fakeContext({ stderr }), none);
     const begun = stderr.text;
     stderr.emit('resize');
     expect(stderr.text.slice(begun.length)).not.toContain('undefined');
@@ -97,7 +97,7 @@ describe('a terminal', () => {
     view.close();
     expect(stderr.text.endsWith('\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8')).toBe(true);
     const unused = new FakeOutput({ columns: 20, rows: 10 });
-    lineView({ status: true }, fakeContext({ stderr: unused }), look).close();
+    lineView({ status: true }, fakeContext({ stderr: unused }), none).close();
     expect(unused.text).toBe('\n\x1b7\x1b[1;9r\x1b8\x1b[1A\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8');
   });
 

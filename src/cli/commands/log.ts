@@ -5,8 +5,8 @@ import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
 import { writeResult } from '../delivery.js';
-import { progressView } from '../terminal.js';
-import { bytes, count, counted, duration, factLines, joined } from '../text.js';
+import { lineView } from '../terminal.js';
+import { bytes, count, counted, duration, factLines, joined, type Line } from '../text.js';
 
 const options = {
   verify: flag('--verify', 'also check the checksum of every line'),
@@ -46,7 +46,7 @@ export const command = defineCommand({
 });
 
 const checkOf = (path: string, values: Values, context: CliContext): Promise<LogCheck> => {
-  const view = progressView(values, context, progressText);
+  const view = lineView(values, context, progressLine);
   const signalled$ = context.interrupt$.pipe(
     map((signal): never => {
       throw new CliError(ExitCode.interrupted, `${signal} came before every line was checked.`);
@@ -112,5 +112,6 @@ const checkText = ({ damaged, tornBytes, records, frames, segments, bytes: read 
     (damaged.length === 0 ? 'every line is valid' : counted(damaged.length, 'damaged line')),
 ];
 
-const progressText = ({ bytes: read, totalBytes, records }: LogProgress): string =>
-  `${totalBytes === 0 ? 100 : Math.floor((read * 100) / totalBytes)}% · ${counted(records, 'record')}`;
+const progressLine = ({ bytes: read, totalBytes, records }: LogProgress): Line => [
+  [`${totalBytes === 0 ? 100 : Math.floor((read * 100) / totalBytes)}% · ${counted(records, 'record')}`],
+];

@@ -39,7 +39,7 @@ export const command = defineCommand({
     if (path === undefined) throw usageError('Missing folder. Use --output FOLDER.');
     if (path === '-') throw usageError('record writes to a folder. To write to stdout, use listen --json.');
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
-    const view = statusView(values, context, () => printable(path));
+    const view = statusView(values, context, printable(path));
     const recorded$ = events$.pipe(feedLog(path).append({ maxBytes, maxAgeMs, segmentBytes, compress }));
     const { ending, status } = await showSteps(recorded$.pipe(follow(feed, values, endings$(context))), view);
     const { hasOpened } = status.life;

@@ -11,7 +11,7 @@ import { age, argument, count, defineCommand, flag, option, output, parsed } fro
 import { speed, type ValuesOf, whole } from '../options.js';
 import { type Format, formatFor } from '../output.js';
 import { gapWords, totalWords } from '../status.js';
-import { progressView, say } from '../terminal.js';
+import { lineView, say } from '../terminal.js';
 import { bytes, counted, joined, logLine } from '../text.js';
 
 /** A position in a log: its end or beginning, an offset, a time, or how long ago. */
@@ -43,8 +43,8 @@ export const command = defineCommand({
     Writes the frames as listen does, with the recorded intervals. If the reader of stdout is slow, the replay waits for
     it. With --json each record has its offset, a number that never changes.
 
-    With --follow it goes on with what record appends. At the end it prints the offset after the last record that stdout accepted, so that a later replay can
-    continue there.
+    With --follow it goes on with what record appends. At the end it prints the offset after the last record that stdout
+    accepted, so that a later replay can continue there.
   `,
   options,
   examples: [
@@ -75,7 +75,7 @@ interface Progress {
 
 const replayed = (log: FeedLog, values: Values, context: CliContext, progress: Progress): Promise<Ending> => {
   const { from, speed: times = 1, follow = false } = values;
-  const view = progressView(values, context, progressWords);
+  const view = lineView(values, context, (shown: Progress) => [[progressWords(shown)]]);
   const shown$ = interval(tickMs).pipe(
     tap(() => view.show(progress)),
     ignoreElements(),
