@@ -1,6 +1,7 @@
-// The release check of addresses. The constant `repository` of meanings.ts sets them: texts of failures derive theirs from it, and so does
-// package.json. Exits with 1 while the constant is empty, or package.json differs. `--write` writes package.json.
-import { readFileSync, writeFileSync } from 'node:fs';
+// The release check of addresses. The constant `repository` of meanings.ts sets them: texts of failures derive theirs from it, and so does package.json.
+// Exits with 1 while the constant is empty, or package.json differs. `--write` writes package.json.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const source = 'src/protocol/failures/meanings.ts';
@@ -12,48 +13,37 @@ export const repositoryIn = (text) => {
   return value;
 };
 
-/** Returns the fields of package.json that contain addresses. */
-export const addressesOf = (repository) => ({
+/** Returns the fields of package.json that contain addresses, as arguments of `npm pkg set`. */
+const fieldsFor = (repository) => ({
   homepage: `${repository}#readme`,
-  bugs: { url: `${repository}/issues` },
-  repository: { type: 'git', url: `git+${repository}.git` },
+  'bugs.url': `${repository}/issues`,
+  'repository.type': 'git',
+  'repository.url': `git+${repository}.git`,
 });
 
 /** Returns what keeps a release from having addresses: one sentence for each problem. */
 export const addressProblems = (repository, manifest) => {
-  if (repository === '')
-    return [`${source}: the constant \`repository\` is empty. Set it to the address of the public repository.`];
+  const its = `${source}: the constant \`repository\``;
+  if (repository === '') return [`${its} is empty. Set it to the address of the public repository.`];
   if (!/^https:\/\/[^\s/]+(\/[\w.-]+)+$/.test(repository) || repository.endsWith('.git'))
-    return [
-      `${source}: the constant \`repository\` must be an https: address without / or .git at its end, got ${repository}.`,
-    ];
-  return Object.entries(addressesOf(repository))
-    .map(([name, value]) => [name, JSON.stringify(value)])
-    .filter(([name, value]) => JSON.stringify(manifest[name]) !== value)
-    .map(([name, value]) => `package.json: \`${name}\` must be ${value}. Run npm run addresses -- --write.`);
+    return [`${its} must be an https: address without / or .git at its end, got ${repository}.`];
+  return Object.entries(fieldsFor(repository))
+    .filter(([path, value]) => path.split('.').reduce((at, name) => at?.[name], manifest) !== value)
+    .map(([path, value]) => `package.json: \`${path}\` must be ${value}. Run npm run addresses -- --write.`);
 };
 
-/** Returns the text of package.json with the addresses before the license, as npm orders them. */
-export const withAddresses = (text, repository) => {
-  const addresses = addressesOf(repository);
-  const others = Object.entries(JSON.parse(text)).filter(([name]) => !(name in addresses));
-  const license = others.findIndex(([name]) => name === 'license');
-  const fields = others.toSpliced(license, 0, ...Object.entries(addresses));
-  return `${JSON.stringify(Object.fromEntries(fields), undefined, 2)}\n`;
-};
-
-const main = (isWriting) => {
-  const repository = repositoryIn(readFileSync(source, 'utf8'));
-  const text = readFileSync('package.json', 'utf8');
-  const isUsable = addressProblems(repository, addressesOf(repository)).length === 0;
-  if (!isWriting || !isUsable) return addressProblems(repository, JSON.parse(text));
-  writeFileSync('package.json', withAddresses(text, repository));
-  return [];
+/** Writes the fields into package.json of a folder. */
+export const writeAddresses = (repository, cwd) => {
+  const fields = Object.entries(fieldsFor(repository)).map(([path, value]) => `${path}=${value}`);
+  execFileSync('npm', ['pkg', 'set', ...fields], { cwd });
 };
 
 if (import.meta.filename === process.argv[1]) {
-  process.chdir(join(import.meta.dirname, '..'));
-  const problems = main(process.argv.includes('--write'));
-  for (const problem of problems) console.error(problem);
-  process.exitCode = problems.length === 0 ? 0 : 1;
+  const root = join(import.meta.dirname, '..');
+  const repository = repositoryIn(readFileSync(join(root, source), 'utf8'));
+  const problems = () => addressProblems(repository, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')));
+  const isWriting = process.argv.includes('--write') && !problems().some((problem) => problem.startsWith(source));
+  if (isWriting) writeAddresses(repository, root);
+  for (const problem of problems()) console.error(problem);
+  process.exitCode = problems().length === 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 // With RX_TRADE_FEED_SCREENSHOTS=folder the tests in Chromium save screenshots there.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { run as runTests } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
@@ -24,24 +24,22 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const [suite, ...names] = positionals;
-const folder = join('test', suite);
-const files = readdirSync(folder)
-  .filter((file) => file.endsWith('.test.mjs'))
-  .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-  .filter((file) => !values.without.some((name) => file.includes(name)))
-  .map((file) => join(folder, file));
+const isAsked = (file) => names.length === 0 || names.some((name) => file.includes(name));
+const isLeftOut = (file) => values.without.some((name) => file.includes(name));
+const files = readdirSync(join('test', suite))
+  .filter((file) => file.endsWith('.test.mjs') && isAsked(file) && !isLeftOut(file))
+  .map((file) => join('test', suite, file));
 if (files.length === 0) {
-  console.error(`No test file in ${folder} has ${names.join(' or ')} in its name.`);
+  console.error(`No test file in test/${suite} has ${names.join(' or ')} in its name.`);
   process.exit(2);
 }
 
 /** Runs a program of the project. A warning fails it too, if `isStrict`. npm may warn about the settings of the machine. */
 const build = (command, args, isStrict = false) => {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
-  const output = `${stdout}${stderr}`;
   const isWarning = (line) => /\(!\)|\bwarn/i.test(line) && !/^npm warn/.test(line);
-  if (status !== 0 || (isStrict && output.split('\n').some(isWarning)))
-    throw new Error(`${command} ${args.join(' ')} failed:\n${output}`);
+  if (status !== 0 || (isStrict && `${stdout}\n${stderr}`.split('\n').some(isWarning)))
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
 };
 const { env } = process;
 // CI builds once for all its checks.
@@ -50,20 +48,20 @@ const buildSite = () => env.RX_TRADE_FEED_SITE_IS_BUILT || build('npm', ['run', 
 
 /** Runs test files in this order, some at a time, and prints their reports. Resolves with the sum of their results, also as TAP. */
 const run = async (files, concurrency = 1) => {
-  if (files.length === 0) return { passed: 0, failed: 0, tap: '', names: [] };
+  if (files.length === 0) return { passed: 0, failed: 0, tap: '', titles: [] };
   const tests = runTests({ files: files.map((file) => resolve(file)), concurrency, timeout: 15 * 60_000 });
-  const names = new Set();
+  const titles = new Set();
   tests.on('test:fail', ({ file, name, details: { error } }) => {
     // Others fail because of a test around them, or inside them.
     if (/subtestsFailed|cancelledByParent/.test(error.failureType)) return;
-    // A file that doesn't load has its own name.
     const title = error.failureType === 'hookFailed' ? 'a hook' : name;
-    names.add(name === file ? relative('', file) : `${relative('', file)} › ${title}`);
+    // A file that doesn't load has its own name.
+    titles.add([relative('', file), ...(name === file ? [] : [title])].join(' › '));
   });
   tests.compose(new spec()).pipe(process.stdout, { end: false });
   const report = await text(tests.compose(tap));
   const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(report)[1]);
-  return { passed: count('pass'), failed: count('fail') + count('cancelled'), tap: report, names };
+  return { passed: count('pass'), failed: count('fail') + count('cancelled'), tap: report, titles };
 };
 
 /** Prints a step before it begins, because it may take a minute, and its duration. */
@@ -76,11 +74,8 @@ const step = async (what, action) => {
 };
 
 // The files that take longest start first, so that no long one is left at the end.
-const longest = ['nestjs-11', 'angular-22', 'bundlers', 'tabs', 'angular-20', 'nestjs-12', 'typescript', 'interop'];
-const longestFirst = (files) => {
-  const first = longest.map((name) => join(folder, `${name}.test.mjs`)).filter((file) => files.includes(file));
-  return [...new Set([...first, ...files])];
-};
+const longest = ['interop', 'typescript', 'nestjs-12', 'angular-20', 'tabs', 'bundlers', 'angular-22', 'nestjs-11'];
+const rank = (file) => longest.indexOf(basename(file, '.test.mjs'));
 
 const suites = {
   apps: async () => {
@@ -100,7 +95,13 @@ const suites = {
       return run(examples.toReversed(), 2);
     };
     // Three apps at a time, because they often wait for downloads and pages, and nothing in CI takes longer.
-    return Promise.all([run(longestFirst(others), 3), runPages()]);
+    return Promise.all([
+      run(
+        others.toSorted((one, other) => rank(other) - rank(one)),
+        3,
+      ),
+      runPages(),
+    ]);
   },
   peers: async () => {
     buildPackage();
@@ -118,10 +119,10 @@ const suites = {
 
 const results = await suites[suite]().catch((error) => {
   console.error(`\n${error.message}`);
-  return [{ passed: 0, failed: 1, tap: '', names: [] }];
+  return [{ passed: 0, failed: 1, tap: '', titles: [] }];
 });
 const [passed, failed] = ['passed', 'failed'].map((kind) => results.reduce((sum, result) => sum + result[kind], 0));
-for (const name of results.flatMap(({ names }) => [...names])) console.log(`failed: ${name}`);
+for (const title of results.flatMap(({ titles }) => [...titles])) console.log(`failed: ${title}`);
 if (values.report) {
   const { reportPeers } = await import('../reliability/peers.mjs');
   await reportPeers({ tap: results[0].tap, failed, keep: names.length === 0 });
