@@ -8,8 +8,13 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
-const folderOf = (name, version) =>
-  resolve(import.meta.dirname, '../temp/installed', `${name.replaceAll('/', '-')}-${version}`);
+const root = resolve(import.meta.dirname, '..');
+const npm = (cwd, ...args) => {
+  const quietly = ['--ignore-scripts', '--no-audit', '--no-fund'];
+  execFileSync('npm', [...args, ...quietly], { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
+};
+
+const folderOf = (name, version) => join(root, 'temp/installed', `${name.replaceAll('/', '-')}-${version}`);
 
 /** Installs a package from npm into a separate folder, and returns that folder. */
 const fromNpm = (name, version) => {
@@ -19,10 +24,7 @@ const fromNpm = (name, version) => {
   // Two programs may install the same package at once: each uses its own folder, and the first one wins.
   const own = mkdtempSync(`${folder}-`);
   writeFileSync(join(own, 'package.json'), '{}');
-  execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${version}`], {
-    cwd: own,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  npm(own, 'install', `${name}@${version}`);
   try {
     renameSync(own, folder);
   } catch (error) {
@@ -42,12 +44,8 @@ export const installNode = (version) => join(fromNpm(`node-${platform}`, version
 
 /** Installs undici 8, which needs a newer Node than `npm ci` may ask for. */
 export const installUndici8 = () => {
-  const cwd = resolve(import.meta.dirname, '../test/transport/undici-8');
-  if (existsSync(join(cwd, 'node_modules/undici'))) return;
-  execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
-    cwd,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const folder = join(root, 'test/transport/undici-8');
+  if (!existsSync(join(folder, 'node_modules/undici'))) npm(folder, 'ci');
 };
 
 const bun = [`@oven/bun-${platform}`, '1.4.5'];
