@@ -16,79 +16,59 @@ export const includedFrom = {
 
 const pageOf = Object.fromEntries(Object.entries(includedFrom).map(([page, file]) => [file, page]));
 
-/** Returns the file whose text a page shows, as a path in the repository. */
-const sourceOf = (page) => includedFrom[page] ?? posix.join('docs', page);
+const { repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+/** Returns the path from a folder, as a link has it. */
+const relativeTo = (folder, file) => posix.relative(folder, file).replace(/^(?!\.)/, './');
 
 /** Returns the address of the page that shows a file of the repository; `undefined` if no page does. */
 const sitePath = (file) => {
   if (Object.hasOwn(pageOf, file)) return `/${pageOf[file]}`;
   const [, program] = /^examples\/([\w-]+)\.mjs$/.exec(file) ?? [];
   if (program !== undefined) return `/examples/${program}.md`;
-  return file.startsWith('docs/') && file.endsWith('.md') ? `/${file.slice('docs/'.length)}` : undefined;
+  return /^docs(\/.*\.md)$/.exec(file)?.[1];
 };
 
-const { repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-
-/** Returns the address of a file that has no page: in the public repository, if package.json names one. */
-const inRepository = (file) => repository && `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/${file}`;
+/** Returns the address of a file: of its page, or else in the public repository, if package.json names one. */
+const addressOf = (file) =>
+  sitePath(file) ?? (repository && `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/${file}`);
 
 const isRelative = (href) => !/^([a-z]+:|\/|#)/i.test(href);
 
-/** Returns the link of the site for a relative link of a page; `undefined` if the site has no such page. */
-const linkOnSite = (page, href) => {
-  const [path, ...anchor] = href.split('#');
-  const file = posix.join(posix.dirname(sourceOf(page)), path);
-  const target = sitePath(file) ?? inRepository(file);
-  return target && [target, ...anchor].join('#');
-};
-
-/** Returns the path of an image, relative to the page that includes the document. */
-const imageOnSite = (page, src) => {
-  const file = posix.join(posix.dirname(sourceOf(page)), src);
-  const path = posix.relative(posix.join('docs', posix.dirname(page)), file);
-  return path.startsWith('.') ? path : `./${path}`;
-};
-
-/** Wraps the name of a file in code with a link to its page, unless the page is this one or the name is in a link already. */
-const linkedNames = (page, Token) => (tokens) => {
-  let depth = 0;
-  return tokens.flatMap((token) => {
-    depth += token.type === 'link_open' ? 1 : token.type === 'link_close' ? -1 : 0;
-    const href = token.type === 'code_inline' && depth === 0 ? sitePath(token.content) : undefined;
-    if (href === undefined || href === `/${page}`) return [token];
-    const open = new Token('link_open', 'a', 1);
-    open.attrSet('href', href);
-    return [open, token, new Token('link_close', 'a', -1)];
-  });
-};
-
-const rewritten = (page) => (tokens) => {
-  // Links don't nest, so the next end belongs to the last removed beginning.
-  let isRemoved = false;
-  return tokens.filter((token) => {
-    if (token.type === 'image' && isRelative(token.attrGet('src'))) {
-      token.attrSet('src', imageOnSite(page, token.attrGet('src')));
-    }
-    if (token.type === 'link_close' && isRemoved) {
-      isRemoved = false;
-      return false;
-    }
-    if (token.type !== 'link_open' || !isRelative(token.attrGet('href'))) return true;
-    const link = linkOnSite(page, token.attrGet('href'));
-    isRemoved = link === undefined;
-    if (!isRemoved) token.attrSet('href', link);
-    return !isRemoved;
-  });
-};
-
 export const repositoryLinks = (markdown) =>
   markdown.core.ruler.push('repository-links', ({ tokens, env, Token }) => {
-    // The reference is generated with the links of the site.
     const page = env.relativePath;
+    // The reference is generated with the links of the site.
     if (page === undefined || page.startsWith('api/')) return;
-    const rewrite = rewritten(page);
-    const link = linkedNames(page, Token);
-    for (const token of tokens) if (token.children) token.children = link(rewrite(token.children));
+    const fileOf = (path) => posix.join(posix.dirname(includedFrom[page] ?? `docs/${page}`), path);
+    const open = (href) => Object.assign(new Token('link_open', 'a', 1), { attrs: [['href', href]] });
+    for (const token of tokens) {
+      // Of the link around the next token: whether it stays. Links don't nest.
+      let isLink;
+      token.children = token.children?.flatMap((each) => {
+        const { type, content } = each;
+        const [name, address] = type === 'image' ? ['src', each.attrGet('src')] : ['href', each.attrGet('href')];
+        if (type === 'image' && isRelative(address))
+          each.attrSet(name, relativeTo(posix.join('docs', posix.dirname(page)), fileOf(address)));
+        if (type === 'link_open') {
+          const [path, ...anchor] = address.split('#');
+          const target = isRelative(address) ? addressOf(fileOf(path)) : path;
+          isLink = target !== undefined;
+          if (isLink) each.attrSet(name, [target, ...anchor].join('#'));
+          return isLink ? [each] : [];
+        }
+        if (type === 'link_close') {
+          const wasLink = isLink;
+          isLink = undefined;
+          return wasLink ? [each] : [];
+        }
+        // The name of a file in code becomes a link to its page, unless the page is this one.
+        const href = type === 'code_inline' && isLink !== true ? sitePath(content) : undefined;
+        return href === undefined || href === `/${page}`
+          ? [each]
+          : [open(href), each, new Token('link_close', 'a', -1)];
+      });
+    }
   });
 
 /** Returns the anchor of a heading as repositories and typedoc write it: lower case, dashes for spaces, no punctuation. */
