@@ -1,17 +1,5 @@
 import type { Writable } from 'node:stream';
-import {
-  delay,
-  firstValueFrom,
-  fromEvent,
-  merge,
-  NEVER,
-  noop,
-  type Observable,
-  of,
-  ReplaySubject,
-  Subject,
-} from 'rxjs';
-import { switchMap, take, timer } from 'rxjs';
+import { defer, firstValueFrom, fromEvent, merge, NEVER, noop, type Observable, of, switchMap, tap, timer } from 'rxjs';
 import type { CliContext, Interrupt } from './terminal.js';
 import { CliError, ExitCode, localError } from './errors.js';
 import { columnsOf } from './terminal.js';
@@ -49,49 +37,34 @@ const writeWhole = (stdout: Writable, text: string): Promise<void> =>
 export const lastFlushMs = 1_000;
 
 /**
- * Watches the outputs of a command and the signals from its start until the outputs have left: a process that exits
- * earlier cuts them.
+ * Watches the outputs of a command from its start until they've left: a process that exits earlier cuts them.
  *
- * `context` is for the command. `interrupted` resolves when a signal arrives that the command doesn't listen to. `left`
- * waits for stdout, or after a signal for at most `lastFlushMs`. It returns what has kept stdout from being complete,
- * unless its reader has exited: a result that isn't complete then has rejected. `close` waits for stderr.
+ * `context` is for the command. `left` waits for stdout, or after an interrupt for at most `lastFlushMs`. It returns what
+ * has kept stdout from being complete, unless its reader has exited: a result that isn't complete then has rejected.
  */
 export const watchOutputs = (given: CliContext) => {
   const { stdout, stderr } = given;
   let broken: unknown;
+  let interrupted: { readonly signal: Interrupt; readonly atMs: number } | undefined;
   // Without a listener, the `error` event of an output whose reader has exited would crash the process.
   stdout.on('error', (error) => (broken ??= error));
   stderr.on('error', noop);
-  let last: Interrupt | undefined;
-  const interrupt$ = new Subject<Interrupt>();
-  const unheard$ = new Subject<ExitCode>();
-  const late$ = new ReplaySubject<unknown>(1);
-  const signals = given.interrupt$.subscribe({
-    next: (signal) => {
-      last = signal;
-      if (interrupt$.observed) interrupt$.next(signal);
-      else unheard$.next(ExitCode.interrupted);
-    },
-    error: (error: unknown) => interrupt$.error(error),
-  });
-  signals.add(
-    given.interrupt$.pipe(take(1), delay(lastFlushMs)).subscribe({ next: (signal) => late$.next(signal), error: noop }),
-  );
-  return {
-    context: { ...given, interrupt$ },
-    interrupted: firstValueFrom(unheard$, { defaultValue: ExitCode.interrupted }),
-    left: async (): Promise<CliError | undefined> => {
-      const ending = await written(stdout, late$);
-      const cut = broken === undefined ? ending : brokenBy(broken);
-      if (cut !== undefined) return cut.kind === 'failed' ? (cut.error as CliError) : undefined;
-      if (stdout.writableLength === 0) return undefined;
-      return new CliError(ExitCode.interrupted, `${last} came before the reader of stdout had taken all output.`);
-    },
-    close: async (): Promise<void> => {
-      await written(stderr, late$);
-      signals.unsubscribe();
-    },
+  const context: CliContext = {
+    ...given,
+    interrupt$: given.interrupt$.pipe(tap((signal) => (interrupted = { signal, atMs: performance.now() }))),
   };
+  const late$ = defer(() =>
+    interrupted ? timer(Math.max(0, interrupted.atMs + lastFlushMs - performance.now())) : NEVER,
+  );
+  const left = async (): Promise<CliError | undefined> => {
+    const last = await written(stdout, late$);
+    const ending = broken === undefined ? last : brokenBy(broken);
+    if (ending !== undefined) return ending.kind === 'failed' ? (ending.error as CliError) : undefined;
+    if (stdout.writableLength === 0) return undefined;
+    const text = `${interrupted?.signal} came before the reader of stdout had taken all output.`;
+    return new CliError(ExitCode.interrupted, text);
+  };
+  return { context, left, errorsLeft: () => written(stderr, late$) };
 };
 
 /**

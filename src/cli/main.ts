@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-import { processContext } from './terminal.js';
 import { run } from './program.js';
+import { processContext } from './terminal.js';
 
-// All output has left, or its time is over: what a slow reader hasn't taken would keep the process alive.
-process.exit(await run(process.argv.slice(2), processContext(process)));
+const context = processContext(process);
+process.exitCode = await run(process.argv.slice(2), context);
+// After an interrupt: what a slow reader hasn't taken in time would keep the process alive.
+if (context.stdout.writableLength + context.stderr.writableLength > 0) process.exit();

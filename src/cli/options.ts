@@ -2,7 +2,6 @@ import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
 import { isNumber, isText } from '../protocol/type-guards.js';
 import { aName, integerIn, MAX_TIMER_MS, mustBe, positiveCount, type Rule } from '../protocol/validate.js';
-
 import { usageError } from './errors.js';
 import type { CliContext } from './terminal.js';
 

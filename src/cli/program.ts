@@ -37,17 +37,17 @@ export const loadCommands = async (
 
 /** Runs the command in the arguments. Prints an error to stderr. Returns the exit code once all output has left. */
 export const run = async (args: readonly string[], given: CliContext): Promise<number> => {
-  const { context, interrupted, left, close } = watchOutputs(given);
+  const { context, left, errorsLeft } = watchOutputs(given);
   const ended = (error: unknown): ExitCode => {
     const code = exitCodeOf(error);
     const help = `Try rx-trade-feed${isCommand(args[0]) ? ` ${args[0]}` : ''} --help.\n`;
     say(context.stderr, `rx-trade-feed: ${wordsOf(error)}\n${code === ExitCode.usage ? help : ''}`);
     return code;
   };
-  const code = await Promise.race([runParsed(args, context), interrupted]).catch(ended);
+  const code = await runParsed(args, context).catch(ended);
   const cut = await left();
   const last = cut && code === ExitCode.ok ? ended(cut) : code;
-  await close();
+  await errorsLeft();
   return last;
 };
 

@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type Readable, Writable } from 'node:stream';
-import { defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, type Observable, share, tap } from 'rxjs';
+import { defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, type Observable, Subject } from 'rxjs';
+import { ExitCode } from './errors.js';
 import { type Line, logLine, printed, wrapped } from './text.js';
 
 /** The environment, streams and signals of the process. Tests pass their own. */
@@ -10,7 +11,7 @@ export interface CliContext {
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Emits SIGINT and the like. As long as nothing subscribes, a signal has its default effect. */
+  /** Emits SIGINT and the like. As long as nothing subscribes, a signal ends the process. */
   readonly interrupt$: Observable<Interrupt>;
 }
 
@@ -32,14 +33,14 @@ export type Interrupt = (typeof interrupts)[number];
 export const processContext = (process: NodeJS.Process): CliContext => {
   const { env, stdin } = process;
   const [stdout, stderr] = [outputOf(process.stdout), outputOf(process.stderr)];
-  const interrupt$ = merge(...interrupts.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
-    tap((signal) => {
+  const interrupt$ = new Subject<Interrupt>();
+  for (const signal of interrupts)
+    process.on(signal, () => {
       // The terminal prints `^C` at the cursor. The newline keeps the next line, or the shell's prompt, off that row.
       if (signal === 'SIGINT') [stderr, stdout].find(({ isTTY }) => isTTY)?.write('\n');
-    }),
-    // All subscribers share one newline.
-    share(),
-  );
+      if (interrupt$.observed) interrupt$.next(signal);
+      else process.exit(ExitCode.interrupted);
+    });
   return { env, stdin, stdout, stderr, interrupt$ };
 };
 

@@ -289,20 +289,22 @@ describe('the options of a connection', () => {
 });
 
 describe('the signals of the process', () => {
-  const signalled = (streams: object, signal: string): readonly string[] => {
-    const fake = Object.assign(new EventEmitter(), { env: {}, stdin: 1, ...streams });
+  const signalled = (streams: object, signal: string, listeners = 2) => {
+    const exits: number[] = [];
+    const exit = (code: number) => exits.push(code);
+    const fake = Object.assign(new EventEmitter(), { env: {}, stdin: 1, exit, ...streams });
     const { interrupt$ } = processContext(fake as unknown as NodeJS.Process);
     const signals: string[] = [];
-    const subscriptions = [interrupt$.subscribe((name) => signals.push(name)), interrupt$.subscribe()];
+    for (let n = 0; n < listeners; n += 1) interrupt$.subscribe((name) => signals.push(name));
     fake.emit(signal, signal, 2);
-    for (const subscription of subscriptions) subscription.unsubscribe();
-    expect(fake.eventNames()).toStrictEqual([]);
-    return signals;
+    return { signals, exits };
   };
   const [terminal, pipe] = [() => new FakeOutput({ columns: 80, rows: 24 }), () => new FakeOutput()];
 
-  it.each(interrupts)('include %s while something is subscribed', (signal) => {
-    expect(signalled({ stdout: pipe(), stderr: pipe() }, signal)).toStrictEqual([signal]);
+  it.each(interrupts)('include %s, which ends the process with 130 unless the command listens', (signal) => {
+    const streams = { stdout: pipe(), stderr: pipe() };
+    expect(signalled(streams, signal, 1)).toStrictEqual({ signals: [signal], exits: [] });
+    expect(signalled(streams, signal, 0)).toStrictEqual({ signals: [], exits: [130] });
   });
 
   it.each([

@@ -23,6 +23,7 @@ const command = commandRunner();
 let damaged: string;
 /** A log with so many segments that its status doesn't fit in a pipe. */
 let log: string;
+let short: string;
 let service: TradeFeedService;
 beforeAll(async () => {
   service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 200 }) } });
@@ -31,6 +32,8 @@ beforeAll(async () => {
   const frames = Array.from({ length: 1_000 }, (_, n) => frameAt(n, 'x'.repeat(300)));
   const events$ = from([...opening(0, 1), ...frames]);
   await lastValueFrom(events$.pipe(feedLog(log).append({ segmentBytes: 1_000, syncMs: Infinity })));
+  short = folder.path('short');
+  await lastValueFrom(from(opening(0, 1)).pipe(feedLog(short).append()));
 });
 afterAll(async () => {
   await endPrograms();
@@ -45,7 +48,7 @@ const lineOf = (name: string): string =>
     'exit codes': 'help exit-codes',
     status: `log status ${log}`,
     'status as JSON': `log status ${log} --json`,
-    verify: `log status ${log} --verify -q`,
+    verify: `log status ${short} --verify -q`,
     doctor: 'doctor',
     'doctor as JSON': 'doctor --json',
     serve: 'serve',

@@ -136,6 +136,9 @@ describe('the program: record and replay', () => {
     await waitFor(() => lines().length >= 20, { limitMs: startLimitMs });
     recorder.child.kill('SIGINT');
     expect(await recorder.exit).toBe(0);
+    const status = shellCommand(`$FEED log status ${file}`);
+    expect(await status.exit).toBe(0);
+    expect(status.stdout()).toMatch(/^writer +closed/m);
     const [, frames = ''] = /Z (\d+) frames, .*; log: .*market\n$/.exec(recorder.stderr()) ?? [];
     const replay = shellCommand(`$FEED replay ${file} --speed max`);
     expect(await replay.exit).toBe(0);
