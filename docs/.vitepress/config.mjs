@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import manifest from '../../package.json' with { type: 'json' };
 import { scrollingDiagrams, tableHeaders } from '../../scripts/site/accessible.mjs';
+import { failurePages } from '../../scripts/site/failure-text.mjs';
 import { headingAnchor, repositoryLinks } from '../../scripts/site/repository-links.mjs';
 import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
 import { renderForSearch, searchOptions } from '../../scripts/site/search-options.mjs';
@@ -10,10 +11,7 @@ import apiEntries from '../api/typedoc-sidebar.json' with { type: 'json' };
 
 const description = 'The Real-time Trade Feed Service as a cold RxJS Observable, with tickets, reconnects and gaps.';
 
-const failurePages = ['Ticket', 'Handshake', 'Stream', 'Relay', 'Cluster', 'Log', 'Receiver'].map((text) => ({
-  text,
-  link: `/failures/${text.toLowerCase()}`,
-}));
+const failures = failurePages().map(({ name, title }) => ({ text: title, link: `/failures/${name}` }));
 
 /** The pages by what a reader wants to do. */
 const groups = [
@@ -80,7 +78,7 @@ const groups = [
   {
     text: 'Look up',
     items: [
-      { text: 'Failure codes', link: '/failures/', collapsed: true, items: failurePages },
+      { text: 'Failure codes', link: '/failures/', collapsed: true, items: failures },
       { text: 'Operators', link: '/operators' },
       { text: 'Events', link: '/events' },
       { text: 'Options', link: '/options' },
