@@ -5,7 +5,7 @@ import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } f
 import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
 import { ReplaySubject, share, throwError, timeout, timer } from 'rxjs';
 import { createTradeFeedError, type Feed, openConnection, proxyFromEnvironment, requestTicket } from '../index.js';
-import { type FailureCode, type FailureFacts, type Ticket } from '../index.js';
+import type { FailureCode, FailureFacts, Ticket } from '../index.js';
 import { TradeFeedError, type TradeFeedOptions } from '../index.js';
 import type { CertificateProblem } from '../protocol/failures/meanings.js';
 import { hostOf, portOf } from '../transport/connect.js';

@@ -92,13 +92,10 @@ interface Welcome extends Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>
 }
 
 const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed } }: Welcome): string => {
-  const [ca = '', trust = ''] =
-    caFile === undefined
-      ? []
-      : [
-          `  CA       ${caFile} (only for this run)\n`,
-          `  # or add --ca with this file to the last line\n  export NODE_EXTRA_CA_CERTS=${caFile}\n`,
-        ];
+  const ca = caFile === undefined ? '' : `  CA       ${caFile} (only for this run)\n`;
+  const trust = caFile === undefined ? '' : `  export NODE_EXTRA_CA_CERTS=${caFile}\n`;
+  const hint =
+    caFile === undefined ? '' : ' (instead of the third line, you can add --ca and the file to the last one)';
   return `A local trade feed service is running. Ctrl-C ends it.
 
   address  ${baseUrl}
@@ -106,7 +103,7 @@ const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed 
   market   ${printable(market.description)}
   raw      ${printable(raw.description)}
 ${ca}
-Type this in another terminal:
+Type this in another terminal${hint}:
 
   export TRADE_FEED_BASE_URL=${baseUrl}
   export TRADE_FEED_API_KEY=${apiKey}
