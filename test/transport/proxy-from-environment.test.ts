@@ -219,7 +219,6 @@ describe('openTunnel', () => {
 });
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
-const serviceUrl = new URL('https://feed.example/v1');
 
 describe('proxyFor', () => {
   const through: readonly (readonly [env: Record<string, string>, proxy: string])[] = [
@@ -232,9 +231,11 @@ describe('proxyFor', () => {
     [{ HTTPS_PROXY, NO_PROXY: '*x.example' }, 'http://proxy.example:3128/'],
     [{ HTTPS_PROXY, NO_PROXY: 'feed.example', no_proxy: 'other.example' }, 'http://proxy.example:3128/'],
   ];
+  // The ticket request and the handshake follow one rule.
+  const both = ['https://feed.example/v1', 'wss://feed.example/ws'].map((address) => new URL(address));
+
   it.each(through)('with %j is %s', (env, proxy) => {
-    expect(proxyFor(serviceUrl, env)?.href).toBe(proxy);
-    expect(proxyFor(new URL('wss://feed.example/ws'), env)?.href).toBe(proxy);
+    expect(both.map((url) => proxyFor(url, env)?.href)).toEqual([proxy, proxy]);
   });
 
   const directly: readonly Record<string, string>[] = [
@@ -243,6 +244,8 @@ describe('proxyFor', () => {
     { HTTP_PROXY: HTTPS_PROXY, ALL_PROXY: HTTPS_PROXY },
     { HTTPS_PROXY, NODE_USE_ENV_PROXY: '0' },
     { HTTPS_PROXY, NO_PROXY: '*' },
+    { HTTPS_PROXY, NO_PROXY: 'other.example, *' },
+    { HTTPS_PROXY, NO_PROXY: 'FEED.Example' },
     { HTTPS_PROXY, NO_PROXY: 'feed.example:443' },
     { HTTPS_PROXY, NO_PROXY: 'example' },
     { HTTPS_PROXY, NO_PROXY: '*.example:443' },
@@ -250,13 +253,14 @@ describe('proxyFor', () => {
     { HTTPS_PROXY, NO_PROXY: 'a.example feed.example' },
   ];
   it.each(directly)('with %j is a direct connection', (env) => {
-    expect(proxyFor(serviceUrl, env)).toBeUndefined();
+    expect(both.map((url) => proxyFor(url, env))).toEqual([undefined, undefined]);
   });
 
   it('is a direct connection to this machine, with and without TLS', () => {
     for (const url of [
       'https://localhost',
       'wss://127.0.0.1:8443/ws',
+      'https://127.0.0.2',
       'https://[::1]',
       'http://127.0.0.1',
       'ws://[::1]',
