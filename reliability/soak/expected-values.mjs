@@ -6,10 +6,10 @@ export class ExpectedValues {
   account = new FrameAccount(1);
   /** Frames that contain the needle, by the start of the window in which they were received. */
   perWindow = new Map();
-  /** When the feed opened for the first time, in epoch ms. */
-  openedAt = Infinity;
+  /** When the first frame arrived, in epoch ms. A connection without a frame isn't complete for certain. */
+  beganAt = Infinity;
   isOpen = false;
-  /** The times without a connection, in epoch ms, and the code of the failure: `{ from, to, code }`. */
+  /** The times without a connection, in epoch ms, the first frame after it, and the code: `{ from, to, frameAt, code }`. */
   outages = [];
   /** How often each failure code ended an attempt. */
   disconnects = new Map();
@@ -29,7 +29,6 @@ export class ExpectedValues {
 
   #open(at) {
     this.isOpen = true;
-    this.openedAt = Math.min(this.openedAt, at);
     const outage = this.outages.at(-1);
     if (outage) outage.to = at;
   }
@@ -38,10 +37,13 @@ export class ExpectedValues {
     this.disconnects.set(code, (this.disconnects.get(code) ?? 0) + 1);
     if (stage !== 'stream') return;
     this.isOpen = false;
-    this.outages.push({ from: endedAt, to: Infinity, code });
+    this.outages.push({ from: endedAt, to: Infinity, frameAt: Infinity, code });
   }
 
   #count({ data, receivedAt }) {
+    this.beganAt = Math.min(this.beganAt, receivedAt);
+    const outage = this.outages.at(-1);
+    if (outage) outage.frameAt = Math.min(outage.frameAt, receivedAt);
     if (!data.includes(this.needle)) return;
     const start = receivedAt - (receivedAt % this.windowMs);
     this.perWindow.set(start, (this.perWindow.get(start) ?? 0) + 1);
