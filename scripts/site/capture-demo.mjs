@@ -95,7 +95,7 @@ const timer = setInterval(() => {
 
 child.once('close', (code) => {
   clearInterval(timer);
-  if (code !== 0 && code !== 124) throw new Error(`The demo ended with exit code ${code}.`);
+  if (code !== 0) throw new Error(`The demo ended with exit code ${code}.`);
   const title = 'A terminal that shows the demo of rx-trade-feed';
   writeFileSync('docs/diagrams/demo.svg', terminalSvg({ title, screens, secondsEach: 1, cols, rows }));
   console.log(`docs/diagrams/demo.svg: ${screens.length} screens`);
