@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import manifest from '../../package.json' with { type: 'json' };
-import { scrollingDiagrams, tableHeaders } from '../../scripts/site/accessible.mjs';
+import { scrollingDiagrams, tableHeaders } from './accessible.mjs';
 import { failurePages } from '../../scripts/site/failure-text.mjs';
-import { headingAnchor, repositoryLinks } from '../../scripts/site/repository-links.mjs';
-import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
-import { renderForSearch, searchOptions } from '../../scripts/site/search-options.mjs';
+import { headingAnchor, repositoryLinks } from './repository-links.mjs';
+import { writePlainPages } from './plain-pages.mjs';
+import { renderForSearch, searchOptions } from './search-options.mjs';
 import { importPathOf } from '../../scripts/site/api-pages.mjs';
 import apiEntries from '../api/typedoc-sidebar.json' with { type: 'json' };
 

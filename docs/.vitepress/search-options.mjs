@@ -24,6 +24,11 @@ export const tokenize = (text, field) => {
     [/^gaps?$/gi, '$& events'],
     [/\b(confirmations?|confirmed|re-?orgs?|mempool|viem|outcomes?)\b/gi, '$& outcomes became'],
     [/\bTS\d{4,5}\b/gi, '$& typescript'],
+    [/\bsimulat\w*/gi, '$& test your app'],
+    [/\bslower\b/gi, '$& slow consumers'],
+    [/\b(safe|leak\w*)\b/gi, '$& security'],
+    [/\bversions?\b/gi, '$& runtimes'],
+    [/\bworker threads?\b/gi, '$& stalled process'],
     [/\b(esbuild|webpack|rollup|vite|bundlers?)\b/gi, '$& bundling'],
   ];
   const title = field === 'title' ? /^[A-Z][\w ]+: ([\w$]+)/.exec(text)?.[1] : undefined;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { includedFrom } from '../../scripts/site/repository-links.mjs';
+import { includedFrom } from '../.vitepress/repository-links.mjs';
 
 /** One page for each file of the repository that the site shows as it is. */
 export default {

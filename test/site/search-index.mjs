@@ -3,7 +3,7 @@ import MiniSearch from 'minisearch';
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { searchOptions } from '../../scripts/site/search-options.mjs';
+import { searchOptions } from '../../docs/.vitepress/search-options.mjs';
 
 const chunks = resolve(import.meta.dirname, '../../site/assets/chunks');
 const file = readdirSync(chunks).find((name) => name.startsWith('@localSearchIndexroot'));
