@@ -1,45 +1,29 @@
 /** @lane processes */
 import { expect, it } from '@jest/globals';
-import { isAllCases, itInCi } from '../support/cases.js';
-import { runMutants, runSeeds } from '../support/simulations.js';
+import { limitMs, testSimulation } from '../simulation/suite.js';
+import { isAllCases } from '../support/cases.js';
 import { judge } from './model/oracle.js';
 import { simulate } from './model/simulate.js';
 import { type Block, maxHeld } from './model/world.js';
 
-// A busy machine takes much longer than the few seconds of an idle one.
-const limitMs = 300_000;
-
-const worlds = isAllCases ? 200 : 10;
-
-it(
-  `no outcome is wrong in ${worlds} worlds with outages, reorganizations and blocks out of order, live and replayed`,
-  async () => {
-    const { timelines, bad, counts, states } = await runSeeds('settle', 1, worlds);
-    expect(timelines.join('\n\n')).toBe('');
-    expect(bad).toBe(0);
+testSimulation({
+  room: 'settle',
+  promise: 'no outcome is wrong in worlds with outages, reorganizations and blocks out of order, live and replayed',
+  seeds: [200, 10],
+  enough: ({ counts, states }, worlds) => {
     expect(counts['trades']).toBeGreaterThan(100 * worlds);
     expect(counts['corrections']).toBeGreaterThan(20 * worlds);
     const all = ['confirmed', 'expired', 'failed', 'reorged', 'replaced', 'unknown', 'unseen'];
     expect(Object.keys(states).sort()).toEqual(all);
   },
-  limitMs,
-);
+  brokenRules: 10,
+});
 
 it(
   'no outcome is wrong in worlds of this process, where the coverage is measured',
   () => {
     for (let seed = 301; seed <= (isAllCases ? 330 : 302); seed += 1)
       expect([seed, simulate(seed).violations]).toEqual([seed, []]);
-  },
-  limitMs,
-);
-
-itInCi(
-  'the model finds each rule that is left out on purpose',
-  async () => {
-    const results = await runMutants('settle');
-    expect(results).toHaveLength(10);
-    expect(results.filter(({ violations }) => violations.length === 0)).toEqual([]);
   },
   limitMs,
 );

@@ -4,7 +4,7 @@
 //
 //   node test/support/run-simulation.mjs ROOM seeds 1 2000
 //   node test/support/run-simulation.mjs ROOM mutants
-//   node test/support/run-simulation.mjs ROOM mutants 2000     tries seeds from 1 on, after a change of the simulation
+//   node test/support/run-simulation.mjs ROOM mutants 2000     then tries seeds from 1 on, after a change of the simulation
 import { mutantsOf, runSeeds, simulation, violationsOf } from './simulation.mjs';
 
 const [room, what, ...numbers] = process.argv.slice(2);
@@ -13,7 +13,7 @@ const { simulate } = await simulation(room);
 
 const detect = async (mutant) => {
   const { simulate: broken } = await simulation(room, mutant);
-  const seeds = first > 0 ? Array.from({ length: first }, (_, n) => n + 1) : [mutant.seed];
+  const seeds = [mutant.seed, ...Array.from({ length: first }, (_, n) => n + 1)];
   for (const seed of seeds) {
     const violations = await violationsOf(broken, simulate, seed, mutant.options);
     if (violations.length > 0) return { name: mutant.name, seed, violations: violations.slice(0, 3) };

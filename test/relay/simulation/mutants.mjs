@@ -1,140 +1,83 @@
-/**
- * Rules that are broken on purpose, as replacements in the sources. The simulation finds violations of each. `seed`: a run that does.
- *
- * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
- */
-export const mutants = [
-  {
-    name: 'an id has one time: a client is complete up to the last event that it has received, also of an outage',
-    file: 'protocol/position.ts',
-    find: "until < reached ? `.${until}` : ''",
-    replacement: "''",
-    seed: 11,
-  },
-  {
-    name: 'an outage does not hold the time up to which a client is complete',
-    file: 'relay/event-log.ts',
-    find: 'complete: completeAfter(complete, state, event),',
-    replacement: 'complete: Math.max(complete, time),',
-    seed: 11,
-  },
-  {
-    name: 'a gap begins at the time that the client has reached',
-    file: 'relay/resume.ts',
-    find: 'reached, { from: complete, to, frames: undefined }',
-    replacement: 'reached, { from: at, to, frames: undefined }',
-    seed: 11,
-  },
-  {
-    name: 'an id does not contain the last watermark',
-    file: 'relay/relay-run.ts',
-    find: 'Math.max(end.at, watermark)',
-    replacement: 'end.at',
-    seed: 2,
-  },
-  {
-    name: 'events may be earlier than the last watermark of another relay',
-    file: 'relay/resume.ts',
-    find: 'snapshotNotBefore(position.state, Math.max(position.at, reached))',
-    replacement: 'snapshotNotBefore(position.state, position.at)',
-    seed: 2,
-  },
-  {
-    name: 'the events of a page have the time of its clock',
-    file: 'browser/resume-point.ts',
-    find: 'withTime(event, this.reachedAt ?? (this.ownAt = event.at))',
-    replacement: 'event',
-    seed: 1,
-  },
-  {
-    name: 'a new log counts as later than the events that it receives first',
-    file: 'relay/resume.ts',
-    find: '(position.seq > 0 && position.at > until)',
-    replacement: 'position.at > until',
-    seed: 6,
-  },
-  {
-    name: 'a relay does not wait for the time of its client',
-    file: 'relay/resume.ts',
-    find: 'log.timeSoon + maxAheadMs',
-    replacement: 'log.timeNow',
-    seed: 15,
-  },
-  {
-    name: 'a client that lacks its gap has the position of the log',
-    file: 'relay/resume.ts',
-    find: 'const complete = pendingGapFrom ?? until;',
-    replacement: 'const complete = until;',
-    seed: 44,
-  },
-  {
-    name: 'a client of another relay may receive more frames of its last ms',
-    file: 'relay/resume.ts',
-    find: 'const reached = near + 1;',
-    replacement: 'const reached = near;',
-    seed: 3108,
-  },
-  {
-    name: 'a connection is complete when it opens',
-    file: 'protocol/feed-state.ts',
-    find: 'until: completeFrom ?? at + freeDelayMs',
-    replacement: 'until: completeFrom ?? at',
-    seed: 5,
-  },
-  {
-    name: 'a late subscriber learns that a connection is complete that settles',
-    file: 'protocol/feed-state.ts',
-    find: 'opensLater(event) ? notBefore(event, at) : event)',
-    replacement: 'opensLater(event) ? ({ ...notBefore(event, at), completeFrom: at } as LifecycleEvent) : event)',
-    seed: 1,
-  },
-  {
-    name: 'a feed that was away with its relay begins its outage when it says',
-    file: 'protocol/feed-state.ts',
-    find: 'const from = Math.min(outage?.from ?? begun.from, begun.from);',
-    replacement: 'const { from } = begun;',
-    seed: 74,
-  },
-  {
-    name: 'a relay that is back is complete, although its connection settles',
-    file: 'protocol/feed-state.ts',
-    find: 'if (wasComplete && isDue(settles))',
-    replacement: 'if (wasComplete)',
-    seed: 21,
-  },
-  {
-    name: 'a connection that sends values only is never complete',
-    file: 'relay/event-log.ts',
-    find: "event.type === 'value' ? afterTime(state, watermark) : state",
-    replacement: 'state',
-    seed: 1,
-  },
-  {
-    name: 'the gap of a client ends at `opened`',
-    file: 'relay/relay-client.ts',
-    find: 'const to = completeFrom ?? (',
-    replacement: 'const to = open?.at ?? (',
-    seed: 3,
-  },
-  {
-    name: 'a client that lacks its gap may receive more frames of its last ms, although it has some',
-    file: 'relay/resume.ts',
-    find: 'at: sent > 0 ? at : at - 1',
-    replacement: 'at: at - 1',
-    seed: 1049,
-  },
-  {
-    name: 'a page that joins has all frames of that ms',
-    file: 'protocol/feed-state.ts',
-    find: 'completeFrom: at + 1 }',
-    replacement: 'completeFrom: at }',
-    seed: 1283,
-  },
-  {
-    name: 'a gap of dropped frames does not count for the window that begins at its end',
-    file: 'operators/window/outages.ts',
-    find: 'gap.to + 1 }',
-    replacement: 'gap.to }',
-    seed: 454,
-  },
-];
+import { mutantsIn } from '../../support/simulation.mjs';
+
+// Rules that are broken on purpose, each as a patch of a file in src/. The simulation finds violations of each. `seed`: a run that does.
+const patches = `
+# an id has one time: a client is complete up to the last event that it has received, also of an outage
+protocol/position.ts, seed 11
+-until < reached ? \`.\${until}\` : ''
++''
+# an outage does not hold the time up to which a client is complete
+relay/event-log.ts, seed 11
+-complete: completeAfter(complete, state, event),
++complete: Math.max(complete, time),
+# a gap begins at the time that the client has reached
+relay/resume.ts, seed 11
+-reached, { from: complete, to, frames: undefined }
++reached, { from: at, to, frames: undefined }
+# an id does not contain the last watermark
+relay/relay-run.ts, seed 2
+-Math.max(end.at, watermark)
++end.at
+# events may be earlier than the last watermark of another relay
+relay/resume.ts, seed 2
+-snapshotNotBefore(position.state, Math.max(position.at, reached))
++snapshotNotBefore(position.state, position.at)
+# the events of a page have the time of its clock
+browser/resume-point.ts, seed 1
+-withTime(event, this.reachedAt ?? (this.ownAt = event.at))
++event
+# a new log counts as later than the events that it receives first
+relay/resume.ts, seed 6
+-(position.seq > 0 && position.at > until)
++position.at > until
+# a relay does not wait for the time of its client
+relay/resume.ts, seed 15
+-log.timeSoon + maxAheadMs
++log.timeNow
+# a client that lacks its gap has the position of the log
+relay/resume.ts, seed 44
+-const complete = pendingGapFrom ?? until;
++const complete = until;
+# a client of another relay may receive more frames of its last ms
+relay/resume.ts, seed 3108
+-const reached = near + 1;
++const reached = near;
+# a connection is complete when it opens
+protocol/feed-state.ts, seed 5
+-until: completeFrom ?? at + freeDelayMs
++until: completeFrom ?? at
+# a late subscriber learns that a connection is complete that settles
+protocol/feed-state.ts, seed 1
+-opensLater(event) ? notBefore(event, at) : event)
++opensLater(event) ? ({ ...notBefore(event, at), completeFrom: at } as LifecycleEvent) : event)
+# a feed that was away with its relay begins its outage when it says
+protocol/feed-state.ts, seed 74
+-const from = Math.min(outage?.from ?? begun.from, begun.from);
++const { from } = begun;
+# a relay that is back is complete, although its connection settles
+protocol/feed-state.ts, seed 21
+-if (wasComplete && isDue(settles))
++if (wasComplete)
+# a connection that sends values only is never complete
+relay/event-log.ts, seed 1
+-event.type === 'value' ? afterTime(state, watermark) : state
++state
+# the gap of a client ends at \`opened\`
+relay/relay-client.ts, seed 3
+-const to = completeFrom ?? (
++const to = open?.at ?? (
+# a client that lacks its gap may receive more frames of its last ms, although it has some
+relay/resume.ts, seed 1049
+-at: sent > 0 ? at : at - 1
++at: at - 1
+# a page that joins has all frames of that ms
+protocol/feed-state.ts, seed 1283
+-completeFrom: at + 1 }
++completeFrom: at }
+# a gap of dropped frames does not count for the window that begins at its end
+operators/window/outages.ts, seed 454
+-gap.to + 1 }
++gap.to }
+`;
+
+export const mutants = mutantsIn(undefined, patches);

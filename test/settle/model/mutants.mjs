@@ -1,77 +1,45 @@
-/**
- * Breaks rules on purpose, by replacing text in the sources. The model must notice: `seed` is a run that does.
- *
- * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
- */
-export const mutants = [
-  {
-    name: 'gaps do not count',
-    file: 'settle/side.ts',
-    find: "if (gap !== undefined) return { side, why: 'gap', gap };",
-    replacement: '',
-    seed: 1,
-  },
-  {
-    name: 'blocks are not taken back',
-    file: 'settle/settlement.ts',
-    find: 'for (const { key } of removed)',
-    replacement: 'for (const { key } of removed.slice(removed.length))',
-    seed: 2,
-  },
-  {
-    name: 'an outcome is forgotten before its block is deep enough',
-    file: 'settle/settlement.ts',
-    find: ' && decided.lowest <= deep',
-    replacement: '',
-    seed: 29,
-  },
-  {
-    name: 'what was confirmed before a hole is not doubted',
-    file: 'settle/settlement.ts',
-    find: 'for (const { key } of doubted)',
-    replacement: 'for (const { key } of doubted.slice(doubted.length))',
-    seed: 3,
-  },
-  {
-    name: 'a failed trade counts as confirmed',
-    file: 'settle/settlement.ts',
-    find: "trade.hasFailed ? 'failed' : 'confirmed'",
-    replacement: "'confirmed'",
-    seed: 1,
-  },
-  {
-    name: 'a reorganization does not change whether a trade failed',
-    file: 'settle/settlement.ts',
-    find: 'trade.isOnLedger && trade.hasFailed === hasFailed',
-    replacement: 'trade.isOnLedger',
-    seed: 12,
-  },
-  {
-    name: 'a failed trade that the feed has not shown is unseen',
-    file: 'settle/settlement.ts',
-    find: "if (trade.hasFailed && trade.seenAt === undefined && state !== 'reorged') return;",
-    replacement: '',
-    seed: 4,
-  },
-  {
-    name: 'any block of the tree moves the time',
-    file: 'settle/ledger.ts',
-    find: 'if (id === this.#tip?.id && !this.#isOld) this.#provenAt = this.#now;',
-    replacement: 'this.#provenAt = this.#now;',
-    seed: 3,
-  },
-  {
-    name: 'a block far below the tip is ignored',
-    file: 'settle/ledger.ts',
-    find: 'if (!isLate && height < least) {',
-    replacement: 'if (!isLate && height < least) return [];\n    if (isLate && height < -1) {',
-    seed: 5,
-  },
-  {
-    name: 'a new tree below the old one proves its time at once',
-    file: 'settle/ledger.ts',
-    find: 'const needsGap = this.#isOld &&',
-    replacement: 'const needsGap = false &&',
-    seed: 1,
-  },
-];
+import { mutantsIn } from '../../support/simulation.mjs';
+
+// Rules that are broken on purpose, each as a patch of a file in src/settle/. The model finds violations of each. `seed`: a run that does.
+const patches = `
+# gaps do not count
+side.ts, seed 1
+-if (gap !== undefined) return { side, why: 'gap', gap };
+# blocks are not taken back
+settlement.ts, seed 2
+-for (const { key } of removed)
++for (const { key } of removed.slice(removed.length))
+# an outcome is forgotten before its block is deep enough
+settlement.ts, seed 29
+- && decided.lowest <= deep
+# what was confirmed before a hole is not doubted
+settlement.ts, seed 3
+-for (const { key } of doubted)
++for (const { key } of doubted.slice(doubted.length))
+# a failed trade counts as confirmed
+settlement.ts, seed 1
+-trade.hasFailed ? 'failed' : 'confirmed'
++'confirmed'
+# a reorganization does not change whether a trade failed
+settlement.ts, seed 12
+-trade.isOnLedger && trade.hasFailed === hasFailed
++trade.isOnLedger
+# a failed trade that the feed has not shown is unseen
+settlement.ts, seed 4
+-if (trade.hasFailed && trade.seenAt === undefined && state !== 'reorged') return;
+# any block of the tree moves the time
+ledger.ts, seed 3
+-if (id === this.#tip?.id && !this.#isOld) this.#provenAt = this.#now;
++this.#provenAt = this.#now;
+# a block far below the tip is ignored
+ledger.ts, seed 5
+-if (!isLate && height < least) {
++if (!isLate && height < least) return [];
++    if (isLate && height < -1) {
+# a new tree below the old one proves its time at once
+ledger.ts, seed 1
+-const needsGap = this.#isOld &&
++const needsGap = false &&
+`;
+
+export const mutants = mutantsIn('settle', patches);

@@ -45,13 +45,12 @@ const begin = 1_000_000;
 const limits = { withinMs: 5_000, graceMs: 500 };
 
 export const createNodeWorld = (seed: number): NodeWorld => {
-  const { oneOf, between, isTrue } = createChance(seed);
-  const int = (least: number, most: number) => Math.floor(between(least, most));
+  const { oneOf, isTrue, whole } = createChance(seed);
   const depth = oneOf([6, 12]);
   const fault = oneOf(nodeFaults);
-  const from = depth + int(22, 40);
-  const lag = isTrue(0.3) ? int(2, depth) : depth + int(2, 20);
-  return { seed, fault, canFetch: isTrue(0.5), depth, lag, from, length: int(1, Math.min(lag, depth)) };
+  const from = depth + whole(22, 40);
+  const lag = isTrue(0.3) ? whole(2, depth) : depth + whole(2, 20);
+  return { seed, fault, canFetch: isTrue(0.5), depth, lag, from, length: whole(1, Math.min(lag, depth)) };
 };
 
 /** Runs such a world. Returns what is wrong, the outcomes, and how often a parent was fetched. */

@@ -57,14 +57,13 @@ export const maxHeld = 12;
 /** Creates the world for a seed. */
 export const createWorld = (seed: number): World => {
   const chance = createChance(seed);
-  const { between, oneOf, isTrue } = chance;
-  const int = (least: number, most: number) => Math.floor(between(least, most));
+  const { between, oneOf, isTrue, whole } = chance;
   const withinMs = oneOf([3_000, 6_000, 10_000]);
   const graceMs = oneOf([500, 1_500]);
   const rememberMs = oneOf([1, 2]) * withinMs;
   const withinBlocks = isTrue(0.3) ? oneOf([4, 8]) : Infinity;
   const intervalMs = oneOf([400, 1_000, 2_000]);
-  const busyUntil = begin + int(20_000, 40_000);
+  const busyUntil = begin + whole(20_000, 40_000);
   const end = busyUntil + 3 * withinMs + rememberMs + graceMs + 8_000;
 
   const slotOf = new Map<string, string>();
@@ -76,15 +75,15 @@ export const createWorld = (seed: number): World => {
     slotOf.set(key, slot);
     if (isTrue(drop)) return;
     sights.push({ at, what: key });
-    if (isTrue(repeat)) sights.push({ at: at + int(10, 2_500), what: key });
+    if (isTrue(repeat)) sights.push({ at: at + whole(10, 2_500), what: key });
   };
   let number = 0;
-  for (let at = begin + int(0, 300); at < busyUntil; at += int(20, 350)) {
+  for (let at = begin + whole(0, 300); at < busyUntil; at += whole(20, 350)) {
     const slot = `s${(number += 1)}`;
-    const mineAt = at + int(-400, withinMs * 1.3);
+    const mineAt = at + whole(-400, withinMs * 1.3);
     broadcast(`t${number}`, slot, at);
     const hasRival = isTrue(0.15);
-    if (hasRival) broadcast(`t${number}r`, slot, at + int(20, 2_000));
+    if (hasRival) broadcast(`t${number}r`, slot, at + whole(20, 2_000));
     if (!isTrue(0.8)) continue;
     pending.push({ key: hasRival && isTrue(0.5) ? `t${number}r` : `t${number}`, slot, mineAt });
   }
@@ -124,8 +123,7 @@ interface Mining {
 
 /** Mines blocks with reorganizations. Returns them as a node shows them: late, out of order, doubled. */
 const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): readonly At<Block>[] => {
-  const { between, isTrue, oneOf } = chance;
-  const int = (least: number, most: number) => Math.floor(between(least, most));
+  const { isTrue, oneOf, whole } = chance;
   const shown: At<Block>[] = [];
   const delayMs = oneOf([0, 0, 200, 900]);
   const reorgs = oneOf([0, 0.05, 0.2]);
@@ -144,16 +142,16 @@ const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): 
       entries,
     };
     branch.push(block);
-    shown.push({ at: at + int(0, delayMs), what: block });
-    if (isTrue(0.05)) shown.push({ at: at + int(0, 1_500), what: block });
+    shown.push({ at: at + whole(0, delayMs), what: block });
+    if (isTrue(0.05)) shown.push({ at: at + whole(0, 1_500), what: block });
   };
   for (let at = begin + intervalMs; at < end; at += intervalMs) {
-    const back = int(1, 4);
+    const back = whole(1, 4);
     if (at < busyUntil && isTrue(reorgs) && branch.length > back + 2) {
       const dropped = new Set(branch.slice(-back).flatMap(({ entries }) => entries.map(({ key }) => key)));
       branch = branch.slice(0, -back);
       for (const each of pending)
-        if (dropped.has(each.key) && isTrue(0.4)) each.mineAt = isTrue(0.3) ? Infinity : at + int(0, 8_000);
+        if (dropped.has(each.key) && isTrue(0.4)) each.mineAt = isTrue(0.3) ? Infinity : at + whole(0, 8_000);
       const count = back + (isTrue(0.5) ? 1 : 0);
       for (let n = 0; n < count; n += 1) add(at + n);
     } else add(at);
