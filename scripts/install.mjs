@@ -2,10 +2,9 @@
 //
 //   node scripts/install.mjs debian     what `npm run test:peers` and `npm run test:apps` need
 //   node scripts/install.mjs nodes      the Node versions of the test matrix, and undici 8 for their tests
-//   node scripts/install.mjs bun        Bun, whose WebSocket `npm run bench -- e2e` then compares as well
+//   node scripts/install.mjs bun        Bun, whose WebSocket `npm run bench -- receiving` then compares as well
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '..');
@@ -17,7 +16,7 @@ const npm = (cwd, ...args) => {
 const folderOf = (name, version) => join(root, 'temp/installed', `${name.replaceAll('/', '-')}-${version}`);
 
 /** Installs a package from npm into a separate folder, and returns that folder. */
-const fromNpm = (name, version) => {
+export const fromNpm = (name, version) => {
   const folder = folderOf(name, version);
   if (existsSync(folder)) return folder;
   mkdirSync(join(folder, '..'), { recursive: true });
@@ -55,14 +54,6 @@ export const installBun = () => join(fromNpm(...bun), 'node_modules', bun[0], 'b
 
 /** Returns the program of Bun, if it is installed. */
 export const installedBun = () => (existsSync(folderOf(...bun)) ? installBun() : undefined);
-
-/** Installs DuckDB, and opens a database in memory. Returns a function that runs a statement and resolves with its rows, as in JSON. */
-export const openDuckDb = async () => {
-  const folder = fromNpm('@duckdb/node-api', '1.5.6-r.1');
-  const { DuckDBInstance } = createRequire(join(folder, 'package.json'))('@duckdb/node-api');
-  const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  return async (statement) => (await connection.runAndReadAll(statement)).getRowObjectsJson();
-};
 
 const programs = {
   debian: async () => {

@@ -3,7 +3,6 @@
 //   node scripts/site/update.mjs failures         docs/failures, from the failure tables in src
 //   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
 //   node scripts/site/update.mjs limits           docs/limits.md, from the defaults and the comments of the options in src
-//   node scripts/site/update.mjs log-status       docs/log.md, from what `log status` prints for a log that it writes
 //   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of these images in docs/operators.md and docs/outcomes.md; reads dist, so build first
 import { build } from 'esbuild';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +10,6 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commandLinePage } from './command-text.mjs';
 import { limitSources, limitsPage } from './limits.mjs';
-import { withLogStatus } from './log-status.mjs';
 import { failureIndex, failurePage, failurePageNames } from './failure-text.mjs';
 
 const update = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));
@@ -50,17 +48,6 @@ const parts = {
   limits: async () => {
     const source = await fromSource(limitSources);
     update('docs/limits.md', (text) => limitsPage(text, source));
-  },
-  'log-status': async () => {
-    const source = await fromSource({
-      'log/writer.ts': 'LogWriter',
-      'log/append.ts': 'appendDefaults',
-      'protocol/frame.ts': 'Frame',
-      'log/inspect.ts': 'inspectLog',
-      'cli/commands/log.ts': 'statusText',
-    });
-    const page = await withLogStatus(readFileSync('docs/log.md', 'utf8'), source);
-    writeFileSync('docs/log.md', page);
   },
   diagrams: async () => {
     const { diagrams, runNamed } = await import('./diagrams/diagrams.mjs');

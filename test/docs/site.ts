@@ -18,7 +18,6 @@ interface SiteLibrary {
   readonly commandLinePage: Generate;
   readonly limitSources: Readonly<Record<string, string>>;
   readonly limitsPage: Generate;
-  readonly withLogStatus: (page: string, source: object) => Promise<string>;
 }
 
 /** Imports JavaScript modules as one object, by paths relative to `scripts/site`. */

@@ -2,18 +2,27 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { lastValueFrom, of } from 'rxjs';
 import { createTradeFeedError, Frame } from 'rx-trade-feed';
 import { feedLog } from 'rx-trade-feed/log';
-import { openDuckDb } from '../../scripts/install.mjs';
+import { fromNpm } from '../../scripts/install.mjs';
 import { temporaryFolder } from '../apps/support.mjs';
 import { install } from './packages.mjs';
 
 const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-log.md'), 'utf8');
 const fencesOf = (language) =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code.trim());
+
+/** Installs DuckDB, and opens a database in memory. Returns a function that resolves with the rows of a statement, as in JSON. */
+const openDuckDb = async () => {
+  const folder = fromNpm('@duckdb/node-api', '1.5.6-r.1');
+  const { DuckDBInstance } = createRequire(join(folder, 'package.json'))('@duckdb/node-api');
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  return async (statement) => (await connection.runAndReadAll(statement)).getRowObjectsJson();
+};
 
 const start = Date.UTC(2026, 0, 1);
 const frameAt = (ms, batch, trades, connection = 1) =>

@@ -1,27 +1,5 @@
 // The diagrams of the operators. Each is a real run in virtual time.
-import {
-  backoff,
-  connectionStatus,
-  conflate,
-  countWindow,
-  createTradeFeedError,
-  decodeEither,
-  decodeWith,
-  distinctRecent,
-  feedStats,
-  filterValues,
-  frames,
-  gaps,
-  mapValues,
-  mergeMapBounded,
-  shareFeed,
-  slidingWindow,
-  toAsyncIterable,
-  toReadable,
-  tumblingWindow,
-  whereBytes,
-  whereField,
-} from 'rx-trade-feed';
+import * as feed from 'rx-trade-feed';
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { outcomeDiagrams } from './outcomes.mjs';
@@ -84,46 +62,44 @@ const abortedAfter = (ms) => (source$) =>
 /** Connects at the fourth attempt. */
 const attempts = () => {
   let attempts = 0;
-  const refused = () => throwError(() => createTradeFeedError({ stage: 'handshake', status: 503 }));
+  const refused = () => throwError(() => feed.createTradeFeedError({ stage: 'handshake', status: 503 }));
   const attempt$ = defer(() => {
     attempts += 1;
     const number = of(`attempt ${attempts}`);
     return attempts < 4 ? concat(number, refused()) : concat(merge(number, of('opened')), NEVER);
   });
-  return attempt$.pipe(retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' })));
+  return attempt$.pipe(retryWhen(feed.backoff({ initialDelayMs: 500, jitter: 'none' })));
 };
 
 const outage = 'O-a-b-X---O-a-c-|';
 
 /**
- * Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. A pipeline is an operator, or an object of
- * `runDiagram`.
+ * Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. A pipeline is the code of an
+ * operator, or a text with an operator or an object of `runDiagram`.
  */
 export const diagrams = {
   'tumbling-window': {
     title: 'tumblingWindow: windows side by side, with the gaps in them',
     source: 'Oa--b------c-X----O-d-------',
-    pipelines: { 'tumblingWindow({ lengthMs: 1_000 })': tumblingWindow({ lengthMs: 1_000 }) },
+    pipelines: ['tumblingWindow({ lengthMs: 1_000 })'],
     endMs: 3_100,
   },
   'sliding-window': {
     title: 'slidingWindow: windows that overlap',
     source: 'Oa----b----c-----------',
-    pipelines: {
-      'slidingWindow({ lengthMs: 1_000, everyMs: 500 })': slidingWindow({ lengthMs: 1_000, everyMs: 500 }),
-    },
+    pipelines: ['slidingWindow({ lengthMs: 1_000, everyMs: 500 })'],
     endMs: 2_200,
   },
   'count-window': {
     title: 'countWindow: windows of a number of frames',
     source: 'O-a--b--c--X----O--d---',
-    pipelines: { 'countWindow(2)': countWindow(2) },
+    pipelines: ['countWindow(2)'],
   },
   conflate: {
     title: 'conflate: the newest value of each key, once a period',
     source: 'O-a-p-b----------c--q-------',
     pipelines: {
-      'conflate(key, 1_000), one key for a, b, c and one for p, q': conflate((frame) => frame.text() < 'm', 1_000),
+      'conflate(key, 1_000), one key for a, b, c and one for p, q': feed.conflate((frame) => frame.text() < 'm', 1_000),
     },
     endMs: 2_300,
   },
@@ -131,42 +107,35 @@ export const diagrams = {
     title: 'whereField: a filter over one field of frames',
     source: outage,
     payloads: { a: '{"to":"a"}', b: '{"to":"b","by":"a"}', c: '{"to":"c"}' },
-    pipelines: { "whereField('to', ['a', 'c'])": whereField('to', ['a', 'c']) },
+    pipelines: ["whereField('to', ['a', 'c'])"],
   },
   'map-values': {
     title: 'mapValues and filterValues: other values, the same events',
     source: outage,
-    pipelines: {
-      'mapValues((frame) => frame.text().toUpperCase())': mapValues((frame) => frame.text().toUpperCase()),
-      "filterValues((frame) => frame.text() !== 'b')": filterValues((frame) => frame.text() !== 'b'),
-    },
+    pipelines: ['mapValues((frame) => frame.text().toUpperCase())', "filterValues((frame) => frame.text() !== 'b')"],
   },
   'where-bytes': {
     title: 'whereBytes: a filter over the bytes of frames',
     source: outage,
     payloads: { a: '{"to":"a"}', b: '{"to":"b"}', c: '{"to":"c"}' },
-    pipelines: { [`whereBytes('"a"')`]: whereBytes('"a"') },
+    pipelines: [`whereBytes('"a"')`],
   },
   'decode-with': {
     title: 'decodeWith and decodeEither: JSON that a schema checks',
     source: 'O-a--b--c-|',
     payloads: { a: '{"n":1}', b: '{"n":"x"}', c: '{"n":3}' },
-    pipelines: { 'decodeWith(schema)': decodeWith(schema), 'decodeEither(schema)': decodeEither(schema) },
+    pipelines: { 'decodeWith(schema)': feed.decodeWith(schema), 'decodeEither(schema)': feed.decodeEither(schema) },
   },
   'distinct-recent': {
     title: 'distinctRecent: a frame that arrives twice',
     source: 'O-a-b-a-X-O-b---------a-|',
-    pipelines: {
-      'distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })': distinctRecent((frame) => frame.text(), {
-        ttlMs: 1_000,
-      }),
-    },
+    pipelines: ['distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })'],
   },
   'merge-map-bounded': {
     title: 'mergeMapBounded: work that is slower than the feed',
     source: '--a-b-c-d-e-------------|',
     pipelines: {
-      'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })': mergeMapBounded(
+      'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })': feed.mergeMapBounded(
         (frame) => timer(5 * unitMs).pipe(map(() => frame)),
         { capacity: 1 },
       ),
@@ -174,33 +143,34 @@ export const diagrams = {
   },
   'to-async-iterable': {
     title: 'toAsyncIterable: a loop that is slower than the feed',
-    run: () => slowly('for await (… of toAsyncIterable({ capacity: 1 })(frames$))', toAsyncIterable({ capacity: 1 })),
+    run: () =>
+      slowly('for await (… of toAsyncIterable({ capacity: 1 })(frames$))', feed.toAsyncIterable({ capacity: 1 })),
   },
   'to-readable': {
     title: 'toReadable: a Node stream whose reader is slower than the feed',
-    run: () => slowly('a reader of toReadable({ capacity: 2 })(frames$)', toReadable({ capacity: 2 })),
+    run: () => slowly('a reader of toReadable({ capacity: 2 })(frames$)', feed.toReadable({ capacity: 2 })),
   },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
     source: '(TO)a-b-X--R--(TO)-(Gc)-d|',
-    pipelines: { 'frames()': frames(), 'gaps()': gaps() },
+    pipelines: ['frames()', 'gaps()'],
   },
   'connection-status': {
     title: 'connectionStatus: whether the feed is live',
     source: '(TO)--a--X-R---(TO)--b--|',
-    pipelines: { 'connectionStatus()': connectionStatus() },
+    pipelines: ['connectionStatus()'],
   },
   'feed-stats': {
     title: 'feedStats: figures, once a period',
     source: 'O-a-b---c-X----O-d----',
-    pipelines: { 'feedStats({ everyMs: 500 })': feedStats({ everyMs: 500 }) },
+    pipelines: ['feedStats({ everyMs: 500 })'],
     endMs: 2_200,
   },
   'share-feed': {
     title: 'shareFeed: one connection for two subscribers',
     source: 'Oa--b--c--d--e--f--',
     pipelines: {
-      'first subscriber of shareFeed()': { apply: shareFeed({ lingerMs: 300 }), to: 850 },
+      'first subscriber of shareFeed()': { apply: feed.shareFeed({ lingerMs: 300 }), to: 850 },
       'second subscriber': { of: 0, from: 550, to: 1_350 },
     },
   },
@@ -221,11 +191,17 @@ export const diagrams = {
   },
 };
 
+/** Returns the operator that the code of an expression makes. */
+const operatorOf = (code) => new Function(...Object.keys(feed), `return ${code}`)(...Object.values(feed));
+
 /** Runs a diagram. */
 export const runNamed = async (name) => {
   const { title, run, pipelines, ...settings } = diagrams[name];
   if (run) return { title, ...(await run()) };
-  const rows = Object.entries(pipelines).map(([name, pipeline]) => ({
+  const named = Array.isArray(pipelines)
+    ? pipelines.map((code) => [code, operatorOf(code)])
+    : Object.entries(pipelines);
+  const rows = named.map(([name, pipeline]) => ({
     ...{ name, show: showItem },
     ...(typeof pipeline === 'function' ? { apply: pipeline } : pipeline),
   }));

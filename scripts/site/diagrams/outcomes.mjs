@@ -68,41 +68,21 @@ const labelOf = ({ state, key, leadMs, by, because, late }) =>
     ...(late ? ['late'] : []),
   ].join(', ');
 
-const diagramOf = (title, ...run) => ({ title, run: () => outcomesOf(...run) });
-
-export const outcomeDiagrams = {
-  'outcome-confirmed': diagramOf(
-    'confirmed: the ledger has the trade',
-    'O---a-------------b',
-    'o---o---a---o---b---o---o',
-  ),
-  'outcome-failed': diagramOf(
-    'failed: the trade was mined, but it was not executed',
-    'O---a---A',
-    'o---o---o---a---o---o',
-    {
-      failed: 'a',
-    },
-  ),
-  'outcome-replaced': diagramOf(
-    'replaced: the ledger has another trade of the slot',
-    'O---a---A',
-    'o---o---o---A---o---o',
-  ),
-  'outcome-expired': diagramOf('expired: no block had the trade within its time', 'O---a', 'o---o---o---o---o---o'),
-  'outcome-reorged': diagramOf('reorged: another block takes the place of its block', 'O---a', 'o---o---a-----/-----a'),
-  'outcome-unseen': diagramOf('unseen: the open feed did not show the trade', 'O', 'o---o---a---o---o---o'),
-  'outcome-unknown': diagramOf(
-    'unknown: the feed may have shown it, but was down',
-    'O---a--X-----O',
-    'o---o---a---b---o---o',
-  ),
-  'outcome-late': diagramOf(
-    'late: the node missed a block, which the ledger fetched',
-    'O---a',
-    'o---o---a---o---o---o',
-    {
-      missedAt: 800,
-    },
-  ),
+/** Each outcome by its name: the title, the feed, the blocks, and the options of `chainOf`. */
+const outcomes = {
+  confirmed: ['the ledger has the trade', 'O---a-------------b', 'o---o---a---o---b---o---o'],
+  failed: ['the trade was mined, but it was not executed', 'O---a---A', 'o---o---o---a---o---o', { failed: 'a' }],
+  replaced: ['the ledger has another trade of the slot', 'O---a---A', 'o---o---o---A---o---o'],
+  expired: ['no block had the trade within its time', 'O---a', 'o---o---o---o---o---o'],
+  reorged: ['another block takes the place of its block', 'O---a', 'o---o---a-----/-----a'],
+  unseen: ['the open feed did not show the trade', 'O', 'o---o---a---o---o---o'],
+  unknown: ['the feed may have shown it, but was down', 'O---a--X-----O', 'o---o---a---b---o---o'],
+  late: ['the node missed a block, which the ledger fetched', 'O---a', 'o---o---a---o---o---o', { missedAt: 800 }],
 };
+
+export const outcomeDiagrams = Object.fromEntries(
+  Object.entries(outcomes).map(([name, [title, ...run]]) => [
+    `outcome-${name}`,
+    { title: `${name}: ${title}`, run: () => outcomesOf(...run) },
+  ]),
+);

@@ -4,7 +4,7 @@ import { slidingWindow } from 'rx-trade-feed/operators';
 import { concat, defer, EMPTY, of, retryWhen, throwError } from 'rxjs';
 import { seeded } from '../../../reliability/lib/random.mjs';
 import { backoff } from '../../../src/feed/backoff.ts';
-import { runDiagram, unitMs } from './run.mjs';
+import { runDiagram, unitMs } from '../../../scripts/site/diagrams/run.mjs';
 
 const endMs = 5_000;
 const letters = 'abcdefghijklmnopqrstuvwxyz';
