@@ -57,7 +57,7 @@ export const maxHeld = 12;
 /** Creates the world for a seed. */
 export const createWorld = (seed: number): World => {
   const chance = createChance(seed);
-  const { between, oneOf, isTrue, whole } = chance;
+  const { oneOf, isTrue, whole } = chance;
   const withinMs = oneOf([3_000, 6_000, 10_000]);
   const graceMs = oneOf([500, 1_500]);
   const rememberMs = oneOf([1, 2]) * withinMs;
