@@ -6,7 +6,6 @@ import * as operators from 'rx-trade-feed/operators';
 import * as otel from 'rx-trade-feed/otel';
 import { asapScheduler, asyncScheduler } from 'rxjs';
 import { feedOptionRules, resolveOptions } from '../../src/feed/options.js';
-import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { settingsOf } from '../../src/settle/settle-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
 import { read, root } from './fences.js';
