@@ -7,7 +7,7 @@ protocol/feed-state.ts, seed 9
 -completeFrom ?? at + freeDelayMs, isFixed
 +completeFrom ?? at, isFixed
 # a frame at any time proves that there is no delay
-protocol/feed-state.ts, seed 9
+protocol/feed-state.ts, seed 17
 -completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
 +completed(before, openedAt, outage);
 # a frame up to 450 ms after \`opened\` proves that there is no delay
@@ -27,7 +27,7 @@ protocol/feed-state.ts, seed 9
 -      if (ended === undefined && isDue(settles)) return { ...opened, completeFrom: settles.until, outage: undefined };
 +      if (ended === undefined) return { ...opened, completeFrom: event.at, outage: undefined };
 # the gap is in the future
-protocol/feed-state.ts, seed 9
+protocol/feed-state.ts, seed 17
 -completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
 +completed(before, at < delayedFrom ? openedAt : until, outage);
 # an outage ends when the connection settles, although that connection ends before
@@ -46,11 +46,11 @@ protocol/feed-state.ts, seed 13
 -isFixed: completeFrom !== undefined };
 +isFixed: false };
 # each frame of the ms of \`opened\` has a gap
-protocol/feed-state.ts, seed 10
+protocol/feed-state.ts, seed 5
 -outage.from >= openedAt) return
 +outage.from > openedAt) return
 # a gap of the next subscription counts for the outage before it as well
-protocol/feed-state.ts, seed 152
+protocol/feed-state.ts, seed 4
 -outage === undefined || outage.from >= event.from || isGuess;
 +outage === undefined || outage.from >= event.from || isGuess || settling !== undefined;
 # no timer ends the settling of a quiet connection
@@ -62,27 +62,27 @@ operators/window/time-windows.ts, seed 9
 -    const from = this.coveredFrom < Infinity ? undefined : this.outages.completeFrom(now);
 +    const from = this.coveredFrom < Infinity ? undefined : (this.outages.completeFrom(now) ?? (this.hasSeenOpened ? now : undefined));
 # a connection that was open before the subscription is complete for it at once
-operators/window/time-windows.ts, seed 1074
+operators/window/time-windows.ts, seed 552
 -Math.min(from, this.beganAt + freeDelayMs)
 +Math.min(from, this.beganAt)
 # windows with align 'start' keep frames from before they begin
-operators/window/time-windows.ts, seed 10
+operators/window/time-windows.ts, seed 29
 -    if (!this.hasBegun) return isChanged;
 +
 # a reader from a time is complete from the record before it on
-log/records.ts, seed 7
+log/records.ts, seed 11
 -Math.max(at, from.time)
 +at
 # who joins a shared feed while it settles is not told
-operators/share-feed.ts, seed 249
+operators/share-feed.ts, seed 590
 -feed.settlingAt(now())
 +[] as unknown[]
 # an item without a time has that of \`opened\`
-operators/items/follow-feed.ts, seed 12
+operators/items/follow-feed.ts, seed 16
 -this.state.settling === undefined ? this.newestAt : undefined;
 +this.newestAt;
 # a snapshot of a connection that settles says that it is complete
-protocol/feed-state.ts, seed 1216
+protocol/feed-state.ts, seed 54
 -    return outage === undefined ? [event] :
 +    return outage === undefined ? [{ ...event, completeFrom: event.at }] :
 `;

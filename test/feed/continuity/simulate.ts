@@ -1,25 +1,41 @@
-import { type Observable, retry, type SchedulerLike, share, timer, VirtualTimeScheduler } from 'rxjs';
+import { type Observable, retry, share, timer } from 'rxjs';
 import { relayFeed$ } from '../../../src/browser/index.js';
-import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
 import { shareFeed } from '../../../src/operators/share-feed.js';
-import type { Gap, RelayedEvent } from '../../../src/protocol/event.js';
+import { slidingWindow } from '../../../src/operators/sliding-window.js';
+import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
+import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay } from '../../../src/relay/index.js';
-import { createChance } from '../../simulation/chance.js';
-import { createLink, relayRequest$, resetNetwork } from '../../relay/simulation/network.js';
-import { clientFeed$ } from './client.js';
-import { Observer } from './observer.js';
+import type { WaitingFrames } from '../../../src/testing/index.js';
+import { createLink, resetNetwork } from '../../relay/simulation/network.js';
+import { type Chance, createChance } from '../../simulation/chance.js';
+import { type Cut, Service, SimulatedFeed } from '../../simulation/feed.js';
+import { countsOf, Reader, type ReaderOptions } from '../../simulation/reader.js';
+import { type Run as AnyRun, Timeline } from '../../simulation/timeline.js';
+import { inWorld, Time } from '../../simulation/world.js';
 import { linesOf, replay$ } from './replay.js';
-import { type Case, Service } from './service.js';
 
-const begin = 1_700_000_000_000;
 /** How long a run goes on after the last cut, in ms. */
 const peaceMs = 3_000;
 /** Longer than a frame takes, in ms. */
 const drainMs = 1_000;
 const stepMs = 1_000;
+/** The delay of the Free plan (contract, section 8), in ms: how long a connection may take until it is complete. */
+const freeDelayMs = 500;
+
+/** What a run varies: the service, its network, and what the client knows of it. */
+export interface Case {
+  readonly plan: 'free' | 'developer';
+  /** What becomes of frames that wait for the delay when a connection closes. */
+  readonly waiting: WaitingFrames;
+  /** How many frames the service sees, on average. */
+  readonly perSecond: number;
+  /** How much longer than usual a message may take, and the answer to a handshake, in ms. */
+  readonly jitterMs: number;
+  readonly answerJitterMs: number;
+  readonly deliveryDelayMs: 'auto' | number;
+}
 
 const rates = [1 / 60, 1, 5, 50, 500];
-/** The jitter of all messages, and that of a handshake's answer, in ms. */
 const jitters = [
   [0, 0],
   [60, 60],
@@ -52,12 +68,7 @@ export interface RunOptions {
 }
 
 /** What happened in a run. */
-export interface Run {
-  readonly seed: number;
-  readonly violations: readonly string[];
-  readonly kinds: Readonly<Record<string, number>>;
-  readonly timeline: readonly string[];
-  readonly faults: Readonly<Record<string, number>>;
+export interface Run extends AnyRun {
   readonly frames: number;
   /** How many frames the client lost, and how long its gaps were. */
   readonly lost: number;
@@ -68,139 +79,128 @@ export interface Run {
   readonly virtualMs: number;
 }
 
-/** Runs cuts of one case, with observers behind each hop. */
+/** Runs cuts of one case, with readers behind each hop. */
 export const simulate = (seed: number, options: RunOptions = {}): Run => {
-  // Imported in jest, pages would send requests over `fetch`, whose promises never resolve in virtual time.
-  if ((usedRequest$ as unknown) !== relayRequest$)
-    throw new Error('Bundle the simulation: see test/support/simulation.mjs.');
   resetNetwork();
-  const realNow = Date.now;
-  const { stackTraceLimit } = Error;
-  const scheduler = new VirtualTimeScheduler(undefined, Infinity);
-  scheduler.frame = begin;
-  Date.now = () => Math.floor(scheduler.now());
-  Error.stackTraceLimit = 0;
-  try {
-    return runIn(scheduler, seed, options);
-  } finally {
-    [Date.now, Error.stackTraceLimit] = [realNow, stackTraceLimit];
-  }
+  const time = new Time(1_700_000_000_000);
+  return inWorld(time, () => runIn(time, seed, options));
 };
 
-const runIn = (scheduler: VirtualTimeScheduler, seed: number, options: RunOptions): Run => {
+const runIn = (time: Time, seed: number, options: RunOptions): Run => {
   // Seeds in a row run cases that differ.
   const of = options.case ?? cases[(seed * 61) % cases.length]!;
   const { cuts = 6 } = options;
   // Each has its own numbers, so a case with another `deliveryDelayMs` has the same cuts.
-  const chanceOf = (n: number) => createChance(seed * 4 + n);
-  const [faults, network, joins] = [chanceOf(0), chanceOf(1), chanceOf(2)];
-  const clock: SchedulerLike = {
-    now: Date.now,
-    schedule: (...args: Parameters<SchedulerLike['schedule']>) => scheduler.schedule(...args),
-  };
-  const service = new Service(scheduler, chanceOf(3), of);
+  const [faults, network, joins, rate] = [0, 1, 2, 3].map((n) => createChance(seed * 4 + n)) as [
+    Chance,
+    Chance,
+    Chance,
+    Chance,
+  ];
+  const timeline = new Timeline(time);
+  timeline.note(JSON.stringify(of));
+  const service = new Service(time, network, {
+    ...{ ...of, delayMs: of.plan === 'free' ? freeDelayMs : 0, refusals: 0.1 },
+    waitMs: () => (1_000 / of.perSecond) * rate.between(0.2, 1.8),
+  });
   const stops = seed % 2 === 0;
   let left = cuts;
-  const conditions = { scheduler, clock, service, network, faults, case: of, stops, cuts: () => (left -= 1) >= 0 };
-  const resubscribe = { delay: () => timer(Math.round(faults.between(0, 800)), scheduler) };
-  const feed$ = clientFeed$(conditions).pipe(retry(resubscribe), shareFeed({ lingerMs: 0, scheduler: clock }));
+  const feed = new SimulatedFeed(service, {
+    reconnectMs: () => (faults.isTrue(0.5) ? faults.whole(0, 50) : faults.whole(50, 1_500)),
+    onAccepted: (cut) => {
+      left -= 1;
+      if (left < 0) return;
+      timeline.count('cuts');
+      // Where frames are rare, only a cut near one can lose it.
+      const isNear = of.perSecond < 5 && faults.isTrue(0.7);
+      const nearMs = service.nextAt - time.now() + faults.whole(-1_200, 700);
+      const longMs = faults.isTrue(0.3) ? 700 : Math.min(5_000, 60_000 / of.perSecond);
+      const upMs = isNear ? Math.max(1, Math.round(nearMs)) : faults.whole(1, longMs);
+      const kind: Cut = stops && faults.isTrue(0.2) ? 'stop' : faults.isTrue(0.5) ? 'close' : 'reset';
+      time.after(upMs, () => cut(kind));
+    },
+  });
+  const resubscribe = { delay: () => timer(faults.whole(0, 800), time) };
+  const feed$ = feed.events$.pipe(retry(resubscribe), shareFeed({ lingerMs: 0, scheduler: time.clock }));
 
   const events: RelayedEvent[] = [];
-  const observers = [
-    new Observer('direct', feed$, { clock, isThorough: true, stops }),
-    new Observer('mapped', feed$, { clock, isMapped: true }),
-  ];
+  const readers: Reader[] = [];
+  const windowsOf = windows(time, false);
+  const read = (name: string, from$: Observable<RelayedEvent>, more: Partial<ReaderOptions> = {}): void => {
+    const options = { time, timeline, windows: windowsOf, usesOperator: true, settlesMs: freeDelayMs };
+    readers.push(new Reader(name, from$, { ...options, ...more }));
+  };
+  read('direct', feed$, { windows: windows(time, true) });
+  read('mapped', feed$, { isMapped: true });
   const plain$ = feed$.pipe(share());
   plain$.subscribe((event) => events.push(event));
   // `share` tells a late subscriber nothing, and 500 is for a service whose first frame proves nothing.
   const late$ = seed % 3 === 0 && of.deliveryDelayMs !== 500 ? plain$ : feed$;
   // A relay ends with its feed.
-  if (!stops) observers.push(...pages(feed$, clock));
-  const mostLate = 3;
-  for (let late = 0; left >= 0;) {
-    if (late < mostLate && joins.isTrue(0.3)) {
-      late += 1;
-      pass(scheduler, joins.between(1, stepMs));
-      observers.push(new Observer('late subscriber', late$, { clock }));
-    }
-    pass(scheduler, stepMs);
+  if (!stops) {
+    read('page', over(feed$, 'page', time));
+    read('page of a second relay', over(over(feed$, 'first', time), 'second', time));
   }
-  pass(scheduler, peaceMs);
+  const mostLate = 6;
+  for (let late = 0; left >= 0;) {
+    if (late < mostLate && joins.isTrue(0.5)) {
+      late += 1;
+      time.pass(joins.whole(1, stepMs));
+      read('late subscriber', late$);
+    }
+    time.pass(stepMs);
+  }
+  time.pass(peaceMs);
   // So that nothing is on its way at the end.
   service.isQuiet = true;
-  pass(scheduler, drainMs);
-  for (const observer of observers) observer.end();
+  time.pass(drainMs);
+  for (const reader of readers) reader.leave();
 
   const lines = linesOf(events);
-  const middle = begin + Math.round(joins.random() * (scheduler.now() - begin));
-  observers.push(new Observer('log', replay$(lines, 'earliest'), { clock }));
-  observers.push(new Observer('log from the middle', replay$(lines, { time: middle }), { clock }));
-  return resultOf(seed, of, { service, observers, events, virtualMs: scheduler.now() - begin, cuts });
-};
-
-const pass = (scheduler: VirtualTimeScheduler, ms: number): void => {
-  const to = scheduler.now() + Math.round(ms);
-  scheduler.maxFrames = to;
-  scheduler.flush();
-  scheduler.frame = to;
-};
-
-/** Returns observers of a page behind a relay, and of one behind a relay of that relay. */
-const pages = (feed$: Observable<RelayedEvent>, clock: SchedulerLike): readonly Observer[] => {
-  const over = (source: Observable<RelayedEvent>, name: string): Observable<RelayedEvent> => {
-    const relay = createRelay(source, { scheduler: clock, heartbeatMs: 1_000 });
-    createLink(`http://${name}.example/feed`, { relay }, 20, clock);
-    return relayFeed$(`http://${name}.example/feed`, { scheduler: clock, maxFeedStops: Infinity });
-  };
-  return [
-    new Observer('page', over(feed$, 'page'), { clock }),
-    new Observer('page of a second relay', over(over(feed$, 'first'), 'second'), { clock }),
-  ];
-};
-
-interface World {
-  readonly service: Service;
-  readonly observers: readonly Observer[];
-  readonly events: readonly RelayedEvent[];
-  readonly virtualMs: number;
-  readonly cuts: number;
-}
-
-const resultOf = (seed: number, of: Case, { service, observers, events, virtualMs, cuts }: World): Run => {
-  const violations = observers.flatMap((observer) => observer.check(service.sent));
-  const [direct] = observers as [Observer];
-  const sum = (count: (observer: Observer) => number): number =>
-    observers.reduce((total, observer) => total + count(observer), 0);
+  const middle = time.begin + Math.round(joins.random() * time.elapsed);
+  read('log', replay$(lines, 'earliest'));
+  read('log from the middle', replay$(lines, { time: middle }));
+  const { sent } = service;
+  const placeOf = (frame: (typeof sent)[number], at?: number): number => at ?? feed.account.missingAt(frame);
+  for (const reader of readers) reader.check({ sent, placeOf });
+  checkGaps(readers[0]!, timeline, stops);
+  const gaps = readers[0]!.gaps;
   return {
-    ...{ seed, violations, kinds: kindsOf(violations), virtualMs },
-    faults: { cuts },
-    frames: service.sent.length,
-    lost: service.sent.filter(({ lostOn }) => lostOn !== undefined).length,
-    gaps: direct.gaps.length,
-    gapMs: direct.gaps.reduce((total, { durationMs }) => total + durationMs, 0),
-    windows: sum(({ windows }) => windows.length),
-    completeWindows: sum(({ windows }) => windows.filter(({ complete }) => complete).length),
-    timeline: violations.length === 0 ? [] : [JSON.stringify(of), ...events.flatMap(lineOf)],
+    ...timeline.result(seed),
+    ...{ ...countsOf(readers), frames: sent.length, lost: feed.account.lost, virtualMs: time.elapsed },
+    ...{ gaps: gaps.length, gapMs: gaps.reduce((total, { durationMs }) => total + durationMs, 0) },
   };
 };
 
-const kindsOf = (violations: readonly string[]): Record<string, number> => {
-  const kinds: Record<string, number> = {};
-  for (const violation of violations) {
-    const kind = violation.includes('in no gap')
-      ? 'lost frames outside gaps'
-      : violation.includes('says complete')
-        ? 'complete windows that are wrong'
-        : 'other';
-    kinds[kind] = (kinds[kind] ?? 0) + 1;
+const windows =
+  (time: Time, isThorough: boolean): ReaderOptions['windows'] =>
+  (items$) => {
+    const count = { scheduler: time.clock, seed: () => 0, add: (sum: number) => sum + 1 };
+    const thorough = [
+      ...[50, 1_000].map((lengthMs) => items$.pipe(tumblingWindow({ lengthMs, ...count }))),
+      items$.pipe(slidingWindow({ lengthMs: 200, everyMs: 50, ...count })),
+    ];
+    return [
+      items$.pipe(tumblingWindow({ lengthMs: 200, ...count })),
+      items$.pipe(tumblingWindow({ lengthMs: 200, align: 'start', ...count })),
+      ...(isThorough ? thorough : []),
+    ];
+  };
+
+/** Emits what a page receives behind a relay. */
+const over = (source: Observable<RelayedEvent>, name: string, { clock: scheduler }: Time): Observable<RelayedEvent> => {
+  const relay = createRelay(source, { scheduler, heartbeatMs: 1_000 });
+  createLink(`http://${name}.example/feed`, { relay }, 20, scheduler);
+  return relayFeed$(`http://${name}.example/feed`, { scheduler, maxFeedStops: Infinity });
+};
+
+/** Each gap of a direct reader is as short as it can be, and there once its connection is complete. */
+const checkGaps = ({ gaps }: Reader, timeline: Timeline, stops: boolean): void => {
+  for (const [n, { to, durationMs, openedAt, emittedAt }] of gaps.entries()) {
+    const latest = openedAt + freeDelayMs;
+    if (durationMs === 0 && to === gaps[n - 1]?.to) timeline.wrong(`another gap up to ${to}`);
+    if (to > latest) timeline.wrong(`the gap up to ${to} is too long`);
+    // The feed emits it by a timer. After a stop it emits none, and an operator waits for the next event.
+    if (!stops && emittedAt > latest + 2) timeline.wrong(`the gap up to ${to} is emitted late, at ${emittedAt}`);
   }
-  return kinds;
 };
-
-const lineOf = (event: RelayedEvent): readonly string[] => {
-  if (event.type === 'frame') return [`${event.receivedAt} frame ${event.text()}`];
-  if (event.type === 'gap') return [`gap ${rangeOf(event)}`];
-  return [`${event.at} ${event.type}`];
-};
-
-const rangeOf = ({ from, to }: Gap): string => `${from} to ${to}`;

@@ -1,5 +1,6 @@
 import { concat, defer, delay, EMPTY, filter, NEVER, Observable, type SchedulerLike, Subject, takeUntil } from 'rxjs';
 import { relayError } from '../../../src/browser/relay-error.js';
+import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
 import type { Relay, RelayTopic } from '../../../src/relay/index.js';
 import { sseText } from '../../../src/relay/relay-message.js';
 
@@ -31,7 +32,12 @@ const links = new Map<
 const encoder = new TextEncoder();
 
 /** Removes all links, before a run. */
-export const resetNetwork = (): void => links.clear();
+export const resetNetwork = (): void => {
+  // Imported in jest, pages would send requests over `fetch`, whose promises never resolve in virtual time.
+  if ((usedRequest$ as unknown) !== relayRequest$)
+    throw new Error('Bundle the simulation: see test/support/simulation.mjs.');
+  links.clear();
+};
 
 /** Creates the link of an address. */
 export const createLink = (url: string, target: Target, latencyMs: number, scheduler: SchedulerLike): Link => {
