@@ -104,10 +104,6 @@ export const oneOf = <const W extends string>(...words: readonly W[]): OptionRul
   is: isText,
 });
 
-/** Repeats a word only if it looks like a misspelled name: anything else may be a secret. */
-export const quoted = (word: string): string =>
-  /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name';
-
 type TypedArgument<A> = Argument & { readonly ofType?: A };
 
 export const argument = <A>(name: string, help: string): TypedArgument<A> => new Argument(name, help);
@@ -115,16 +111,13 @@ export const argument = <A>(name: string, help: string): TypedArgument<A> => new
 export const wordArgument = <const W extends string>(
   name: string,
   help: string,
-  what: string,
-  words: readonly [...W[], W],
-): TypedArgument<W> =>
-  argument<W>(name, help).argParser((word) => {
-    if (words.includes(word as W)) return word as W;
-    const all = `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
-    throw usageError(`There is no ${what}${quoted(word)}. The ${what}s are ${all}.`);
-  });
+  ...words: readonly W[]
+): TypedArgument<W> => {
+  const created = argument<W>(name, help);
+  return created.argParser((word) => valueOf(`The ${created.name()}`, oneOf(...words), word));
+};
 
-export const feedArgument = wordArgument<Feed>('[feed]', 'market or raw (default: market)', 'feed', ['market', 'raw']);
+export const feedArgument = wordArgument<Feed>('[feed]', 'market or raw (default: market)', 'market', 'raw');
 
 export const service = {
   baseUrl: option('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),

@@ -163,31 +163,25 @@ const maxLineBytes = 16 * 1024 * 1024;
  */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  // Joined once per line: joining at each chunk would make a long line quadratic.
-  let pieces: Buffer[] = [];
-  let bytes = 0;
+  let [line, bytes] = ['', 0];
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const lineEnd = chunk.indexOf('\n');
-    bytes += lineEnd < 0 ? chunk.length : lineEnd;
+    const [end = '', ...starts] = decoder.decode(chunk, { stream: true }).split('\n');
+    line += end;
+    bytes += Buffer.byteLength(end);
     if (bytes > maxLineBytes) throw new Error(tooLong);
-    if (lineEnd < 0) {
-      pieces.push(chunk);
-      continue;
+    for (const start of starts) {
+      yield* payloadIn(line);
+      [line, bytes] = [start, Buffer.byteLength(start)];
     }
-    const end = chunk.lastIndexOf('\n') + 1;
-    const lines = decoder.decode(Buffer.concat([...pieces, chunk.subarray(0, end)]), { stream: true });
-    pieces = [chunk.subarray(end)];
-    bytes = chunk.length - end;
-    yield* payloadsIn(lines);
   }
-  yield* payloadsIn(decoder.decode(Buffer.concat(pieces)));
+  yield* payloadIn(line + decoder.decode());
 }
+
+const payloadIn = (line: string): readonly string[] => [line.replace(/\r$/, '')].filter(Boolean);
 
 const tooLong =
   'a line has more than 16 MiB, the largest frame that a client accepts (`maxFrameBytes`). ' +
   'Each payload ends with a newline: add the missing ones, or make the payloads smaller';
-
-const payloadsIn = (lines: string): readonly string[] => lines.split(/\r?\n|\r$/).filter((line) => line !== '');
 
 const maxCatchUpMs = 100;
 

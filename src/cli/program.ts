@@ -9,7 +9,7 @@ import type { CliContext } from './terminal.js';
 import { watchOutputs, writeText } from './delivery.js';
 import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
 import { failureWords, usageError } from './errors.js';
-import { type AnyCommand, quoted } from './options.js';
+import type { AnyCommand } from './options.js';
 import { helpColumns, say } from './terminal.js';
 
 /** Imports each command when it's needed, so `listen` doesn't load the local service. */
@@ -80,9 +80,7 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   if (first === 'help' && topic === exitCodesTopic) return { text: exitCodesText() };
   if (first === 'help')
     return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
-  if (first === undefined) throw usageError(`Missing command. ${listOfCommands}`);
-  const lower = first.toLowerCase();
-  if (!isCommand(first) && isCommand(lower)) throw usageError(`There is no command ${first}. Did you mean ${lower}?`);
+  if (first === undefined) throw usageError(`Missing command. The commands are ${commandNames.join(', ')}.`);
   let parsed: ParsedCommand | undefined;
   let text = '';
   const program = createProgram((part) => (text += part));
@@ -94,7 +92,7 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
     program.parse(isWord ? [first] : checkFlags(command, args), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw explain(error, command);
+    if (error.exitCode !== 0) throw explain(error);
   }
   return parsed ?? { text };
 };
@@ -146,57 +144,30 @@ const addCommand = (
 const version = (): string =>
   (createRequire(import.meta.url)('rx-trade-feed/package.json') as { version: string }).version;
 
-const listOfCommands = `The commands are ${commandNames.join(', ')}.`;
-
 /**
- * Checks the flags before commander does. Commander would take `--json` for the value in `--key-file --json`, and
- * `--cuont=5` for the name of an option. A negative number counts as a value: its option says what's allowed.
+ * Checks the flags before commander does. Commander would take `--json` for the value in `--key-file --json`, and repeat
+ * the value of an unknown option. A negative number counts as a value: its option says what's allowed.
  */
 const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
   args.map((arg, index) => {
     const flag = arg.replace(/=.*/s, '');
     const option = options.find(({ short, long }) => flag === short || flag === long);
-    if (option === undefined) return arg.startsWith('-') ? unknownFlag(flag, options) : arg;
-    const [name, hasValue, next = '--'] = [`--${option.name()}`, flag !== arg, args[index + 1]];
-    if (hasValue && !option.required) throw usageError(`${name} takes no value.`);
-    if (option.required && !hasValue && /^-[^\d.]/.test(next))
-      throw usageError(`${name} needs a value: ${option.flags.replace(/.*<(.*)>/, '$1')}.`);
+    if (option === undefined) return arg.startsWith('-') ? flag : arg;
+    const [hasValue, next = '--'] = [flag !== arg, args[index + 1]];
+    if (hasValue && !option.required) throw usageError(`${flag} takes no value.`);
+    if (option.required && !hasValue && /^-[^\d.]/.test(next)) throw usageError(`${flag} needs a value.`);
     return arg;
   });
 
-/**
- * Returns an unknown flag in the spelling for which commander finds a suggestion: it compares names with two dashes and
- * their case. Refuses one that differs from an option only in its dashes and its case.
- */
-const unknownFlag = (flag: string, options: Command['options']): string => {
-  if (/^-$|^--$|^-[\d.]|^(-h|--help)$/.test(flag)) return flag;
-  const letters = (name = ''): string => name.replaceAll(/[-_]/g, '').toLowerCase();
-  const names = [...options.flatMap(({ short, long }) => [long, short]), '--help', '-h'];
-  const meant = names.find((name) => letters(name) === letters(flag));
-  if (meant !== undefined) throw usageError(`There is no option${quoted(flag)}. Did you mean ${meant}?`);
-  if (flag.startsWith('--')) return flag.toLowerCase();
-  return /^-[a-z-]{2,}$/i.test(flag) && !names.includes(flag.slice(0, 2)) ? `-${flag.toLowerCase()}` : flag;
+/** Commander's message, without a word that doesn't look like a misspelled name: it may be a secret. */
+const explain = ({ code, message }: CommanderError): Error => {
+  const [, word = ''] = /'(.*?)'/.exec(message) ?? [];
+  if (/^-+(x-)?(api-?)?(key|token)$/i.test(word)) return usageError(keyInArguments);
+  const isShown = !code.startsWith('commander.unknown') || /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word);
+  const text = message.replace(/^error: /, '').replace(/\s*\(Did you mean (.*)\?\)/, '. Did you mean $1?');
+  return usageError((isShown ? text : text.replace(` '${word}'`, '')).replace(/[^.?]$/, '$&.'));
 };
 
-const explain = ({ code, message }: CommanderError, command: Command): Error => {
-  const [, word = '', meant] = /'(.*?)'(?:\s+\(Did you mean (.*)\?\))?$/.exec(message) ?? [];
-  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  const usage = `Usage: ${[command.parent?.name(), command.name(), command.usage()].filter(Boolean).join(' ')}`;
-  switch (code) {
-    case 'commander.unknownOption':
-      return usageError(keyOption.test(word) ? keyInArguments : `There is no option${quoted(word)}.${suggestion}`);
-    case 'commander.unknownCommand':
-      return usageError(`There is no command${quoted(word)}.${suggestion || ` ${listOfCommands}`}`);
-    case 'commander.excessArguments':
-      return usageError(`Too many arguments. ${usage}`);
-    case 'commander.missingArgument':
-      return usageError(`The ${word} is missing. ${usage}`);
-    default:
-      return usageError(`The arguments aren't valid. ${usage}`);
-  }
-};
-
-const keyOption = /^-+(x-)?(api-?)?(key|token)$/i;
 const keyInArguments =
   "Don't pass the API key as an argument: the shell's history and the process list would show it. " +
   'Set TRADE_FEED_API_KEY, or write the key to a file and use --key-file FILE.';

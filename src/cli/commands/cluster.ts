@@ -13,7 +13,7 @@ const options = { ...cluster, json: flag('--json', 'write the status as one JSON
 export type Action = 'status' | 'hand-over' | 'resume';
 
 export const command = defineCommand({
-  argument: wordArgument('<action>', 'status, hand-over or resume', 'action', ['status', 'hand-over', 'resume']),
+  argument: wordArgument('<action>', 'status, hand-over or resume', 'status', 'hand-over', 'resume'),
   summary: 'show or change which replica owns a connection',
   description: `
     status shows which replica owns the connection, its generation, the replicas that could take over, and the last

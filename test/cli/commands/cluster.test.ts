@@ -229,7 +229,7 @@ describe('the engine of a command', () => {
 
   it.each([
     ['cluster status', '', /Missing address of the engine\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
-    ['cluster stat', '', /There is no action stat\. The actions are status, hand-over and resume\./],
+    ['cluster stat', '', /The action must be status or hand-over or resume\./],
     ['cluster status', 'redis://user:se#cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be an address such as/],
     ['cluster status', 'nats://user:se/cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be/],
     ['cluster status', 'http://secret', /TRADE_FEED_CLUSTER must be/],

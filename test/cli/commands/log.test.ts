@@ -178,7 +178,7 @@ describe('log status --verify', () => {
 describe('log', () => {
   const usage = 'log has one action, and it needs one folder: rx-trade-feed log status FOLDER.';
   it.each([
-    ['', 2, 'The action is missing.'],
+    ['', 2, "'action'"],
     ['verify x', 2, usage],
     ['status', 2, usage],
     ['status a b', 2, usage],
