@@ -66,9 +66,9 @@ const rows = {
   'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'testing/'],
-    ...['transport/connect.ts', 'transport/proxy-for.ts'],
+    ...['transport/connect.ts', 'transport/proxy-for.ts', 'transport/proxy-from-environment.ts'],
     ...['log/', 'cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
-    ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
+    ...['rxjs', 'commander', 'selfsigned', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'browser/relay-error.ts', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs', 'eventsource-parser'],

@@ -3,13 +3,14 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
-import { ReplaySubject, share, throwError, timeout, timer } from 'rxjs';
-import { createTradeFeedError, type Feed, openConnection, proxyFromEnvironment, requestTicket } from '../index.js';
+import { ReplaySubject, share, timeout, timer } from 'rxjs';
+import { createTradeFeedError, type Feed, openConnection, requestTicket } from '../index.js';
 import type { FailureCode, FailureFacts, Ticket } from '../index.js';
 import { TradeFeedError, type TradeFeedOptions } from '../index.js';
 import type { CertificateProblem } from '../protocol/failures/meanings.js';
-import { hostOf, portOf } from '../transport/connect.js';
+import { hostOf, portOf, tlsOptionsFor } from '../transport/connect.js';
 import { proxyFor } from '../transport/proxy-for.js';
+import { openTunnel } from '../transport/proxy-from-environment.js';
 import { connectionOptions } from './connection.js';
 import type { CliContext } from './terminal.js';
 import { adviceFor, CliError, ExitCode, exitCodeOf, whatHappened } from './errors.js';
@@ -49,35 +50,44 @@ export async function* diagnose(
   values: DoctorValues,
   { env }: Pick<CliContext, 'env'>,
 ): AsyncGenerator<Finding, void, void> {
-  yield nodeFinding(process.versions.node, Date.now());
-  const options = await settingsOf(values, env);
-  if ('status' in options) return yield options;
-  const url = new URL(options.baseUrl as string);
-  yield ok(`${url.href}, with an API key`);
+  try {
+    yield nodeFinding(process.versions.node, Date.now());
+    const options = await connectionOptions(values, { env });
+    // Creating the operator validates the options, before any I/O.
+    EMPTY.pipe(requestTicket(options));
+    const url = new URL(options.baseUrl as string);
+    yield ok(`${url.href}, with an API key`);
+    yield* diagnoseNetwork(url, options, env);
+    const [startedMs, startedAt] = [performance.now(), Date.now()];
+    const ticket = await firstValueFrom(of(feed).pipe(requestTicket(options)));
+    const now = performance.now();
+    const lifetime = ticket.deadlineMs === undefined ? '' : `, good for ${duration(ticket.deadlineMs - now)}`;
+    yield ok(`the API key is valid; a ticket for ${feed} in ${duration(now - startedMs)}${lifetime}`);
+    yield clockFinding(skewOf(ticket, startedMs, startedAt));
+    yield* values.connect ? diagnoseConnection(feed, values, ticket, options) : notConnected;
+  } catch (error) {
+    yield findingOf(error);
+  }
+}
 
-  yield proxyFinding(url, env);
+async function* diagnoseNetwork(
+  url: URL,
+  options: TradeFeedOptions,
+  env: CliContext['env'],
+): AsyncGenerator<Finding, void, void> {
   const proxy = proxyFor(url, env);
-  const host = hostOf(proxy ?? url);
+  yield proxyFinding(url, env);
+  const [host, port] = [hostOf(proxy ?? url), portOf(proxy ?? url)];
   const addresses = isIP(host) === 0 ? await addressesOf(host).catch(codeOf) : [host];
   if (typeof addresses === 'string') return yield unknownHostFinding(host, addresses, proxy);
-  const ofFamily = (family: number) => addresses.filter((address) => isIP(address) === family);
-  const list = (family: number): string => ofFamily(family).join(', ') || 'none';
-  yield isIP(host) === 0 ? ok(`${host}: IPv4 ${list(4)}; IPv6 ${list(6)}`) : skipped(`${host} is an IP address`);
-  const port = portOf(proxy ?? url);
-  const ofEachFamily = [4, 6].flatMap((family) => ofFamily(family).slice(0, 1));
-  yield tcpFinding(port, await Promise.all(ofEachFamily.map((address) => attempt(address, port))), proxy);
+  const families = [4, 6].map((family) => addresses.filter((address) => isIP(address) === family));
+  const [four, six] = families.map((found) => found.join(', ') || 'none');
+  yield isIP(host) === 0 ? ok(`${host}: IPv4 ${four}; IPv6 ${six}`) : skipped(`${host} is an IP address`);
+  const attempts = families.flatMap(([first]) => (first === undefined ? [] : attempt(first, port)));
+  yield tcpFinding(port, await Promise.all(attempts), proxy);
   yield url.protocol === 'http:'
     ? skipped('none: the service is on this machine')
-    : await servedCertificate(url, options, env).then((socket) => tlsFinding(socket, Date.now()), noTlsFinding);
-
-  const [startedMs, startedAt] = [performance.now(), Date.now()];
-  const ticket = await firstValueFrom(of(feed).pipe(requestTicket(options))).catch(findingOf);
-  if ('status' in ticket) return yield ticket;
-  const now = performance.now();
-  const lifetime = ticket.deadlineMs === undefined ? '' : `, good for ${duration(ticket.deadlineMs - now)}`;
-  yield ok(`the API key is valid; a ticket for ${feed} in ${duration(now - startedMs)}${lifetime}`);
-  yield clockFinding(skewOf(ticket, startedMs, startedAt));
-  yield* values.connect ? diagnoseConnection(feed, values, ticket, options) : notConnected;
+    : await servedCertificate(url, options, proxy).then((socket) => tlsFinding(socket, Date.now()), noTlsFinding);
 }
 
 const finding =
@@ -111,8 +121,6 @@ const endOfFixes: Readonly<Record<number, string>> = {
   26: '2029-04-30',
 };
 
-const anyOf = new Intl.ListFormat('en', { type: 'disjunction' });
-
 export const nodeFinding = (version: string, now: number): Finding => {
   const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
@@ -120,22 +128,7 @@ export const nodeFinding = (version: string, now: number): Finding => {
     return failed(`Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`, ExitCode.failed);
   const end = endOfFixes[major];
   if (end === undefined || now < Date.parse(end)) return ok(`Node ${version}`);
-  const lines = Object.entries(endOfFixes).flatMap(([line, date]) =>
-    Number(line) % 2 === 0 && now < Date.parse(date) ? [line] : [],
-  );
-  const advice = `Install Node ${lines.length > 0 ? anyOf.format(lines) : 'in a line that gets them'}.`;
-  return warning(`Node ${version} has had no security fixes since ${end}.`, advice);
-};
-
-// Creating the operator validates the options, before any I/O.
-const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise<TradeFeedOptions | Finding> => {
-  try {
-    const options = await connectionOptions(values, { env });
-    EMPTY.pipe(requestTicket(options));
-    return options;
-  } catch (error) {
-    return findingOf(error);
-  }
+  return warning(`Node ${version} has had no security fixes since ${end}.`, 'Install a line that gets them.');
 };
 
 const passTheProxy =
@@ -167,17 +160,15 @@ const codeOf = (error: unknown): string => {
   return code ?? message ?? String(error);
 };
 
-const timedOut = (): Error => Object.assign(new Error(), { code: 'ETIMEDOUT' });
-
 export const dnsTimeoutMs = 5_000;
 
-/** Rejects with `ETIMEDOUT` if DNS doesn't answer: the system would wait for up to half a minute. */
-export const addressesOf = (
+/** Rejects if DNS doesn't answer: the system would wait for up to half a minute. */
+export const addressesOf = async (
   host: string,
   query: (host: string) => Promise<readonly { readonly address: string }[]> = (name) => lookup(name, { all: true }),
 ): Promise<readonly string[]> => {
-  const found$ = from(query(host)).pipe(timeout({ first: dnsTimeoutMs, with: () => throwError(timedOut) }));
-  return firstValueFrom(found$.pipe(map((found) => found.map(({ address }) => address))));
+  const found = await firstValueFrom(from(query(host)).pipe(timeout(dnsTimeoutMs)));
+  return found.map(({ address }) => address);
 };
 
 export const unknownHostFinding = (host: string, code: string, proxy?: URL): Finding => {
@@ -194,6 +185,8 @@ interface Attempt {
 }
 
 const connectTimeoutMs = 5_000;
+
+const timedOut = (): Error => Object.assign(new Error(), { code: 'ETIMEDOUT' });
 
 const attempt = async (address: string, port: number): Promise<Attempt> => {
   const startedMs = performance.now();
@@ -221,23 +214,14 @@ export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: U
 
 const silenceMs = 10_000;
 
-const servedCertificate = async (url: URL, options: TradeFeedOptions, env: CliContext['env']): Promise<TLSSocket> => {
+const servedCertificate = async (url: URL, options: TradeFeedOptions, proxy?: URL): Promise<TLSSocket> => {
   // Lets an untrusted certificate through, so that it can be examined.
-  const tls = { ...options.tls, rejectUnauthorized: false };
-  const [host, port] = [hostOf(url), portOf(url)];
-  const { agent } = await proxyFromEnvironment({ env, tls });
-  return new Promise((resolve, reject) => {
-    if (agent) {
-      const done = (error: Error | null, socket: unknown): void =>
-        error ? reject(error) : resolve(socket as TLSSocket);
-      agent.createConnection({ host, port, defaultPort: 443 }, done);
-      return;
-    }
-    const direct = connectTls({ host, port, servername: isIP(host) === 0 ? host : '', ...tls })
-      .once('secureConnect', () => resolve(direct))
-      .once('error', reject)
-      .setTimeout(silenceMs, () => direct.destroy(new Error(`no answer in ${silenceMs} ms`)));
-  });
+  const tls = tlsOptionsFor(url, { ...options.tls, rejectUnauthorized: false });
+  const tunnel = proxy && (await openTunnel(proxy, url));
+  const socket = connectTls({ ...tls, host: hostOf(url), port: portOf(url), ...(tunnel && { socket: tunnel }) });
+  socket.setTimeout(silenceMs, () => socket.destroy(new Error(`no answer in ${silenceMs} ms`)));
+  await once(socket, 'secureConnect');
+  return socket;
 };
 
 const fewDays = 14;
@@ -341,7 +325,7 @@ async function* diagnoseConnection(
   const startedMs = performance.now();
   const kept = first$.subscribe({ error: noop });
   const until = (result$: Observable<Finding>): Promise<Finding> =>
-    firstValueFrom(merge(first$.pipe(ignoreElements()), result$)).catch(findingOf);
+    firstValueFrom(merge(first$.pipe(ignoreElements()), result$));
   try {
     yield await until(opened$.pipe(map((openedMs) => ok(`open in ${duration(openedMs - startedMs)}`))));
     const noOther = ok(`no other client of the account took over within ${duration(otherClientMs)}`);

@@ -1,11 +1,10 @@
 import { printable } from '../../protocol/printable.js';
 import { targetOf } from '../connection.js';
-import { hasColors } from '../terminal.js';
+import { hasColors, helpColumns } from '../terminal.js';
 import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
 import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
 import { writeResult, writeText } from '../delivery.js';
-import { columnsOf, helpColumns } from '../terminal.js';
 import { counted, type Line, printed, symbols } from '../text.js';
 
 export const command = defineCommand({
@@ -35,13 +34,12 @@ export const command = defineCommand({
   ],
   run: async (feed, values, context) => {
     const { stdout } = context;
-    const columns = columnsOf(stdout, helpColumns);
     const names = [...checks];
     const findings: NamedFinding[] = [];
     for await (const finding of diagnose(feed, values, context)) {
       const named = { name: names.shift() as string, ...finding };
       findings.push(named);
-      if (!values.json) await writeText(context, findingText(named, columns, hasColors(stdout, context)), columns);
+      if (!values.json) await writeText(context, findingText(named, hasColors(stdout, context)), helpColumns);
       if (finding.status === 'failed') break;
     }
     const failure = findings.find(({ status }) => status === 'failed');
@@ -67,26 +65,17 @@ const marks = {
 } as const;
 
 const [statusWidth, nameWidth] = [9, 14];
-/** If half of a terminal is narrower, it shows the text below the name of the check. */
-const textColumn = 3 + statusWidth + nameWidth;
 
 /** Says what was found, and below it what to do. */
-export const findingText = (
-  { name, status, text, advice }: NamedFinding,
-  columns: number,
-  hasColors: boolean,
-): string => {
+export const findingText = ({ name, status, text, advice }: NamedFinding, hasColors: boolean): string => {
   const [symbol, style] = marks[status];
   const head: Line = [
     [` ${symbol} ${status.padEnd(statusWidth)}`, style],
     [name.padEnd(nameWidth), 'bold'],
+    [printable(text)],
   ];
-  const isNarrow = columns < 2 * textColumn;
-  const indented = (words: string): Line => [[' '.repeat(isNarrow ? 4 : textColumn)], [words]];
-  const found = printable(text);
-  const lines = isNarrow ? [head, indented(found)] : [[...head, [found] as const]];
-  if (advice !== undefined) lines.push(indented(`→ ${printable(advice)}`));
-  return lines.map((line) => `${printed(line, Infinity, hasColors)}\n`).join('');
+  const below = advice === undefined ? '' : `${' '.repeat(3 + statusWidth + nameWidth)}→ ${printable(advice)}\n`;
+  return `${printed(head, Infinity, hasColors)}\n${below}`;
 };
 
 export const conclusion = (findings: readonly Finding[]): string => {
