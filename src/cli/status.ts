@@ -5,10 +5,10 @@ import { printable } from '../protocol/printable.js';
 import { whatHappened } from './errors.js';
 import { averageRate, currentRate, perTick, recentEvents, type ShownEvent } from './follow.js';
 import { type Status, type Step, tickMs } from './follow.js';
-import { type CliContext, isTerminal, lineView, say, screen } from './terminal.js';
-import { type StatusOptions, type TerminalSize, type View, viewOn } from './terminal.js';
+import { type CliContext, drawn, isTerminal, lineView, logged, say, screen } from './terminal.js';
+import type { StatusOptions, TerminalSize, View } from './terminal.js';
 import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
-import { lostTime, printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
+import { lostTime, printed, type Span, sparkline, spread, symbols } from './text.js';
 
 const phaseOf = ({ life, feed, now }: Status) => {
   const [status, failure, last] = [statusOf(life), failureIn(life), life.events.at(-1)];
@@ -69,25 +69,24 @@ export interface PanelContent {
   readonly next: readonly string[];
 }
 
-const maxPlainColumns = 160;
+const [maxPlainColumns, maxPanelColumns] = [160, 100];
 
 /**
  * Shows the panel of `demo` on a terminal, or else its content as log lines: events, the first frame, and the status
  * every 2 s.
  */
-export const panelView = (context: CliContext, content: PanelContent): View<Step> =>
-  viewOn(context.stdout, context, screen, {
-    maxColumns: 100,
-    lines: ({ status }, size) => panel(status, { ...content, ...size }),
-    logEveryMs: 2_000,
-    firstLogMs: tickMs,
-    log: (step, isDue) => {
-      const { event, status } = step;
-      const first = event.type === 'frame' ? [`first frame, ${bytes(event.data.length)}: ${startOf(status)}`] : [];
-      const flow = isDue ? [joined(' · ', printed(statusLine(status), maxPlainColumns), content.outage?.())] : [];
-      return [...first.map((text) => printed([[text]], maxPlainColumns)), ...flow, ...eventTexts(step)];
-    },
-  });
+export const panelView = (context: CliContext, content: PanelContent): View<Step> => {
+  const { stdout } = context;
+  if (isTerminal(stdout, context))
+    return drawn(stdout, context, screen, ({ status }, size) => panel(status, { ...content, ...size }));
+  const log = (step: Step, isDue: boolean) => {
+    const { event, status } = step;
+    const first = `first frame, ${bytes(status.bytes)}: ${startOf(status)}`;
+    const flow = isDue ? [joined(' · ', printed(statusLine(status), maxPlainColumns), content.outage?.())] : [];
+    return [...(event.type === 'frame' ? [printed([[first]], maxPlainColumns)] : []), ...flow, ...eventTexts(step)];
+  };
+  return logged(stdout, log, 2_000, tickMs);
+};
 
 const startOf = ({ lastFrame }: Status): string => {
   const start = lastFrame?.data.subarray(0, maxPlainColumns * 4);
@@ -108,7 +107,7 @@ export const panel = (
   status: Status,
   { service, outage, next, columns, rows }: PanelContent & TerminalSize,
 ): readonly Line[] => {
-  const width = columns - 1;
+  const width = Math.min(columns, maxPanelColumns) - 1;
   const { mark, title, reason } = phaseOf(status);
   const { life, recent, startedAt, now } = status;
   const rate = currentRate(status);
@@ -119,9 +118,9 @@ export const panel = (
     return spread(labelled(what, current, [line, 'cyan']), [[`${text(status[what])} in all`]], width);
   };
   const lines: readonly Row[] = [
-    [3, titleLine(service, outage?.(), width)],
+    [3, spread([[' rx-trade-feed', 'bold']], [[joined(', ', service, outage?.()), 'dim']], width)],
     emptyRow,
-    [0, spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width)],
+    [0, spread([[' '], mark, [` ${title}`, 'bold']], [[duration(now - startedAt)]], width)],
     reason === undefined ? emptyRow : [10, [[`   ${reason}`, 'dim']]],
     [9, flow('frames', count, amount)],
     [9, flow('bytes', bytes)],
@@ -142,12 +141,6 @@ export const panel = (
   const order = [...lines.keys()].toSorted((one, other) => (lines[one] as Row)[0] - (lines[other] as Row)[0]);
   const kept = new Set(order.slice(0, Math.max(1, rows)));
   return lines.filter((_, index) => kept.has(index)).map(([, line]) => line);
-};
-
-const titleLine = (service: string, outage: string | undefined, width: number): Line => {
-  const name: Line = [[' rx-trade-feed', 'bold']];
-  const full = spread(name, [[joined(', ', service, outage), 'dim']], width);
-  return full === name && outage !== undefined ? spread(name, [[outage, 'dim']], width) : full;
 };
 
 const recentEvent = ({ startedAt }: Status, event: ShownEvent): Line => {

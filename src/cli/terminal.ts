@@ -74,10 +74,7 @@ export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boo
 export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
 /** Returns the size of a terminal. Defaults to 80 columns and 24 rows if it's unknown, which some report as 0. */
-const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
-  columns: columns > 0 ? columns : 80,
-  rows: rows > 0 ? rows : 24,
-});
+const sizeOf = ({ columns, rows }: Output): TerminalSize => ({ columns: columns || 80, rows: rows || 24 });
 
 /** Returns how wide a text may be: as wide as a terminal. In a pipe or a file, most lines stay whole. */
 export const columnsOf = (output: Output, plainColumns = Infinity): number =>
@@ -92,17 +89,6 @@ export const say = (output: Output, text: string): boolean => output.write(wrapp
 export interface View<S> {
   readonly show: (state: S) => void;
   readonly close: () => void;
-}
-
-/** How a command shows a state: as lines on a terminal, or as log lines in a pipe or a file. */
-interface Look<S> {
-  readonly lines: (state: S, size: TerminalSize) => readonly Line[];
-  /** Returns the log lines for what's new, plus the status if `isDue`. */
-  readonly log: (state: S, isDue: boolean) => readonly string[];
-  readonly logEveryMs: number;
-  /** When the first status is due. @defaultValue `logEveryMs` */
-  readonly firstLogMs?: number;
-  readonly maxColumns?: number;
 }
 
 export interface StatusOptions {
@@ -124,53 +110,54 @@ export const lineView = <S>(
   line: (state: S) => Line,
   events: (state: S) => readonly string[] = () => [],
   isLogged = true,
-): View<S> =>
-  quiet
-    ? { show: noop, close: noop }
-    : viewOn(context.stderr, context, status ? pinnedLine : undefined, {
-        lines: (state) => [line(state)],
-        logEveryMs: isLogged ? logEveryMs : Infinity,
-        log: (state, isDue) => [...events(state), ...(isDue ? [printed(line(state), maxLogColumns)] : [])],
-      });
+): View<S> => {
+  const { stderr } = context;
+  if (quiet) return { show: noop, close: noop };
+  if (status && isTerminal(stderr, context)) return drawn(stderr, context, pinnedLine, (state) => [line(state)]);
+  const log = (state: S, isDue: boolean) => [...events(state), ...(isDue ? [printed(line(state), maxLogColumns)] : [])];
+  return logged(stderr, log, isLogged ? logEveryMs : Infinity);
+};
 
-/** Shows a state on a surface of a terminal, or as log lines. */
-export const viewOn = <S>(
+/** Shows a state as log lines. `log` returns those for what's new, plus the status if it's due. */
+export const logged = <S>(
   output: Output,
-  context: CliContext,
-  surface: ((output: Output) => Surface) | undefined,
-  look: Look<S>,
-): View<S> =>
-  surface && isTerminal(output, context) ? drawn(output, context, surface(output), look) : logged(output, look);
-
-const logged = <S>(output: Output, { log, logEveryMs, firstLogMs = logEveryMs }: Look<S>): View<S> => {
-  let dueAt = Date.now() + firstLogMs;
+  log: (state: S, isDue: boolean) => readonly string[],
+  everyMs: number,
+  firstMs = everyMs,
+): View<S> => {
+  let dueAt = Date.now() + firstMs;
   return {
     show: (state) => {
       const isDue = Date.now() >= dueAt;
-      if (isDue) dueAt = Date.now() + logEveryMs;
+      if (isDue) dueAt = Date.now() + everyMs;
       for (const text of log(state, isDue)) say(output, logLine(text));
     },
     close: noop,
   };
 };
 
-const drawn = <S>(output: Output, context: CliContext, surface: Surface, look: Look<S>): View<S> => {
-  let shown: { readonly state: S } | undefined;
-  const draw = (): void => {
-    if (shown === undefined) return;
-    const { columns, rows } = sizeOf(output);
-    const size = { columns: Math.min(columns, look.maxColumns ?? Infinity), rows };
-    const lines = look.lines(shown.state, size);
-    surface.draw(lines.map((line) => printed(line, size.columns - 1, hasColors(output, context))));
-  };
-  output.on('resize', draw);
+/** Shows a state on a surface of a terminal. Draws it again when the size changes. */
+export const drawn = <S>(
+  output: Output,
+  context: CliContext,
+  surfaceOf: (output: Output) => Surface,
+  lines: (state: S, size: TerminalSize) => readonly Line[],
+): View<S> => {
+  const surface = surfaceOf(output);
+  let draw: () => void = noop;
+  const onResize = (): void => draw();
+  output.on('resize', onResize);
   return {
     show: (state) => {
-      shown = { state };
+      draw = () => {
+        const size = sizeOf(output);
+        const text = (line: Line) => printed(line, size.columns - 1, hasColors(output, context));
+        surface.draw(lines(state, size).map(text));
+      };
       draw();
     },
     close: () => {
-      output.off('resize', draw);
+      output.off('resize', onResize);
       surface.close();
     },
   };
@@ -203,24 +190,20 @@ export const screen = (output: Output): Surface => {
  * another program such as `jq`.
  */
 export const pinnedLine = (output: Output): Surface => {
-  const bottom = (): number => sizeOf(output).rows;
   const at = (row: number, text: string): string => `${saveCursor}${esc}${row};1H${eraseLine}${text}${restoreCursor}`;
-  const region = (): string => `${saveCursor}${esc}1;${bottom() - 1}r${restoreCursor}`;
+  const regionAbove = (row: number): string => `${saveCursor}${esc}1;${row - 1}r${restoreCursor}`;
   const noRegion = `${saveCursor}${esc}r${restoreCursor}`;
-  let row = bottom();
-  const onResize = (): void => {
-    output.write(`${noRegion}${at(Math.min(row, bottom()), '')}${region()}`);
-    row = bottom();
-  };
-  output.on('resize', onResize);
+  let bottom = sizeOf(output).rows;
   // If the cursor is on the bottom row, the newline scrolls it up into the region.
-  output.write(`\n${region()}${esc}1A`);
+  output.write(`\n${regionAbove(bottom)}${esc}1A`);
   return {
-    draw: ([line = '']) => output.write(at(row, line)),
-    close: () => {
-      output.off('resize', onResize);
-      output.write(`${noRegion}${at(row, '')}`);
+    draw: ([line = '']) => {
+      const { rows } = sizeOf(output);
+      if (rows !== bottom) output.write(`${noRegion}${at(Math.min(bottom, rows), '')}${regionAbove(rows)}`);
+      bottom = rows;
+      output.write(at(bottom, line));
     },
+    close: () => output.write(`${noRegion}${at(bottom, '')}`),
   };
 };
 

@@ -22,22 +22,16 @@ export const duration = (ms: number): string => {
   if (ms < 1_000) return `${count(ms)} ms`;
   if (ms < 9_950) return `${amount(ms / 1_000)} s`;
   if (ms < 59_500) return `${count(ms / 1_000)} s`;
-  const { h, min, s } = clock(Math.round(ms / 1_000));
-  return h === 0 ? `${min} min ${padded(s)} s` : `${count(h)} h ${padded(min)} min`;
+  const s = Math.round(ms / 1_000);
+  const [h, min] = [Math.floor(s / 3_600), Math.floor(s / 60) % 60];
+  return h === 0 ? `${min} min ${padded(s % 60)} s` : `${count(h)} h ${padded(min)} min`;
 };
+
+const padded = (number: number): string => String(number).padStart(2, '0');
 
 /** Formats the time of gaps. `0 ms` would read as if nothing were missing, so `undefined` if they have none. */
 export const lostTime = (ms: number, words = ''): string | undefined =>
   ms < 0.5 ? undefined : `${duration(ms)}${words}`;
-
-/** Formats a duration like a stopwatch: `0:07`, `1:02:03`. */
-export const stopwatch = (ms: number): string => {
-  const { h, min, s } = clock(Math.max(0, Math.floor(ms / 1_000)));
-  return h === 0 ? `${min}:${padded(s)}` : `${h}:${padded(min)}:${padded(s)}`;
-};
-
-const clock = (s: number) => ({ h: Math.floor(s / 3_600), min: Math.floor(s / 60) % 60, s: s % 60 });
-const padded = (number: number): string => String(number).padStart(2, '0');
 
 export const joined = (separator: string, ...parts: readonly (string | false | undefined)[]): string =>
   parts.filter(Boolean).join(separator);

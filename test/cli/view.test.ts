@@ -7,7 +7,7 @@ import { gapWords, panel, panelView, statusLine, statusView } from '../../src/cl
 import { summaryLines, totalWords } from '../../src/cli/status.js';
 import { lineView, pinnedLine, screen, withKeys } from '../../src/cli/terminal.js';
 import { amount, bytes, duration, printed, shortened } from '../../src/cli/text.js';
-import { spread, stopwatch, widthOf } from '../../src/cli/text.js';
+import { spread, widthOf } from '../../src/cli/text.js';
 import { createTradeFeedError, TradeFeedError } from '../../src/index.js';
 import { serviceMeanings } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
@@ -27,8 +27,6 @@ describe('a text', () => {
     [999, bytes, '999 B'],
     [1_250_000, bytes, '1.3 MB'],
     [5e15, bytes, '5,000 TB'],
-    [-5, stopwatch, '0:00'],
-    [3_723_000, stopwatch, '1:02:03'],
     [99.96, amount, '100'],
   ])('for %d (with %p) is %s', (number, format, text) => expect(format(number)).toBe(text));
 
@@ -78,11 +76,10 @@ describe('a terminal', () => {
     expect(output.text).toBe(`${begun}\x1b7\x1b[10;1H\x1b[2Kthe status\x1b8`);
     output.text = '';
     output.rows = 12;
-    output.emit('resize');
-    const moved = '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\x1b7\x1b[1;11r\x1b8';
+    line.draw(['the next']);
+    const moved = '\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8\x1b7\x1b[1;11r\x1b8\x1b7\x1b[12;1H\x1b[2Kthe next\x1b8';
     expect(output.text).toBe(moved);
     line.close();
-    output.emit('resize');
     expect(output.text).toBe(`${moved}\x1b7\x1b[r\x1b8\x1b7\x1b[12;1H\x1b[2K\x1b8`);
   });
 
@@ -183,7 +180,8 @@ describe('the panel', () => {
       expect(text).toContain('live: market, connection 2');
       if (rows > 1) expect(lines.at(-1)).toBe(' Ctrl-C ends it with a summary.');
       if (rows > 2) expect(events.at(-1)).toMatch(/^ +10\.02 s +Frames may be missing/);
-      if (rows > 3) expect(lines[0]).toMatch(/^ rx-trade-feed .*next outage in 8 s$/);
+      if (rows > 3)
+        expect(lines[0]).toMatch(columns > 50 ? /^ rx-trade-feed .*next outage in 8 s$/ : /^ rx-trade-feed/);
       expect(events).toHaveLength(Math.min(6, Math.max(rows - 2, 0) && (rows === 3 ? 1 : rows - 3)));
     }
     expect(drawn(back, columns, 24).slice(-4, -1).join('')).toContain('terminal 3  paste its');
