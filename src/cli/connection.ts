@@ -62,11 +62,7 @@ const keyFromFile = async (file: string): Promise<string | (() => Promise<string
     );
   };
   const key = await readKey();
-  const isRegular = await stat(file).then(
-    (found) => found.isFile(),
-    () => false,
-  );
-  return isRegular ? readKey : key;
+  return (await stat(file)).isFile() ? readKey : key;
 };
 
 export const defaultAccount = 'main';
@@ -152,14 +148,10 @@ const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
   const encoded = { username: encodeURIComponent(user), password: encodeURIComponent(password) };
   const { href } = Object.assign(new URL(url), encoded);
   const connections = [new Redis(href, { lazyConnect: true }), new Redis(href, { lazyConnect: true })] as const;
-  const close = async (): Promise<void> => {
-    for (const connection of connections) connection.disconnect();
-    return Promise.resolve();
-  };
+  const close = async (): Promise<void> => connections.forEach((connection) => connection.disconnect());
   try {
     // The engine's status reports a lost connection.
-    for (const connection of connections) connection.on('error', noop);
-    await Promise.all(connections.map((connection) => connection.connect()));
+    await Promise.all(connections.map((connection) => connection.on('error', noop).connect()));
   } catch (error) {
     await close();
     return unreachable('Redis')(error);

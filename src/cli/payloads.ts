@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defer, filter, finalize, first, from, lastValueFrom, map, type Observable, switchMap } from 'rxjs';
-import { take, takeWhile } from 'rxjs';
+import { defer, filter, finalize, firstValueFrom, from, map, type Observable, switchMap, take } from 'rxjs';
 import type { Feed, Frame } from '../index.js';
 import { feedLog, type LogRecord, type ReadOptions } from '../log/index.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
@@ -61,48 +60,30 @@ const checkOptions = ({ feed, source, replay, speed: times, rate, seed }: Payloa
 
 /** Plays back each feed's recorded payloads at the recorded intervals, starting when its first client connects. */
 const recordedPayloads = async (path: string, times: number, clients: Clients): Promise<Payloads> => {
-  const { feeds, isComplete } = await feedsIn(path);
-  if (isComplete && feeds.length === 0)
+  const earliest = await firstValueFrom(framesOf(path, { speed: Infinity }), { defaultValue: undefined });
+  if (earliest === undefined)
     throw new CliError(ExitCode.failed, `The log of --replay (${path}) contains no frame. Use one that does.`);
   const pace = { 1: 'as recorded', [Infinity]: 'as fast as possible' }[times] ?? `${times} times as fast`;
+  const description = `its frames in ${path}, ${pace}, from when the first client connects`;
+  const framesOfFeed = (feed: Feed, options: ReadOptions) =>
+    framesOf(path, options).pipe(filter((frame) => frame.feed === feed));
   const sourceOf = (feed: Feed): Source => ({
-    description:
-      isComplete && !feeds.includes(feed)
-        ? `nothing: ${path} contains no frame of this feed`
-        : `its frames in ${path}, ${pace}, from when the first client connects`,
+    description,
     payloads$: clients(feed).pipe(
       take(1),
       // Starts at its first frame, so that the replay doesn't sit through the time before it.
-      switchMap(() => framesOf(path, { speed: Infinity }).pipe(first((frame) => frame.feed === feed))),
-      switchMap(({ offset }) => framesOf(path, { speed: times, from: { offset } })),
-      filter((frame) => frame.feed === feed),
+      switchMap(() => framesOfFeed(feed, { speed: Infinity }).pipe(take(1))),
+      switchMap(({ offset }) => framesOfFeed(feed, { speed: times, from: { offset } })),
       map((frame) => (frame.isBinary ? frame.data : frame.text())),
     ),
   });
-  return { market: sourceOf('market'), raw: sourceOf('raw'), feed: feeds[0] ?? 'market' };
+  return { market: sourceOf('market'), raw: sourceOf('raw'), feed: earliest.feed };
 };
 
 const framesOf = (path: string, options: ReadOptions) =>
   feedLog(path)
     .read$({ ...options, follow: false })
     .pipe(filter((record): record is Extract<LogRecord, Frame> => record.type === 'frame'));
-
-const searchedBytes = 16 * 1024 * 1024;
-
-/** Returns the feeds of a log. `isComplete`: found both or reached the end of the log, rather than the limit. */
-const feedsIn = async (path: string) => {
-  const found = new Set<Feed>();
-  let bytes = 0;
-  const searched$ = framesOf(path, {}).pipe(
-    takeWhile(({ feed, byteLength }) => {
-      found.add(feed);
-      bytes += byteLength;
-      return bytes < searchedBytes && found.size < 2;
-    }),
-  );
-  await lastValueFrom(searched$, { defaultValue: undefined });
-  return { feeds: [...found], isComplete: bytes < searchedBytes };
-};
 
 const fileRate = 20;
 
@@ -120,23 +101,16 @@ export const openLines = async (
   const pace = rate ?? (isFile ? fileRate : undefined);
   const lines$ = defer(() => {
     const stream = source === '-' ? stdin : createReadStream(source);
-    const abort = new AbortController();
-    return from(pace === undefined ? linesOf(stream) : pacedAt(pace, linesOf(stream), abort.signal)).pipe(
-      finalize(() => {
-        abort.abort();
-        stream.destroy();
-      }),
-    );
+    const lines = linesOf(stream);
+    return from(pace === undefined ? lines : pacedAt(pace, lines)).pipe(finalize(() => stream.destroy()));
   });
   const when = pace === undefined ? 'as they arrive' : `${pace} a second from when the first client connects`;
+  const begun$ = firstClient$.pipe(
+    take(1),
+    switchMap(() => lines$),
+  );
   return {
-    payloads$:
-      pace === undefined
-        ? lines$
-        : firstClient$.pipe(
-            take(1),
-            switchMap(() => lines$),
-          ),
+    payloads$: pace === undefined ? lines$ : begun$,
     description: `the lines of ${source === '-' ? 'stdin' : source}, ${when}`,
   };
 };
@@ -186,13 +160,13 @@ const tooLong =
 const maxCatchUpMs = 100;
 
 /** Yields at most this many values per second. Doesn't pull a value before it's due, so a fast source waits. */
-export async function* pacedAt<T>(rate: number, values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+export async function* pacedAt<T>(rate: number, values: AsyncIterable<T>): AsyncGenerator<T> {
   const stepMs = 1_000 / rate;
   let dueMs = performance.now();
   for await (const value of values) {
     const waitMs = dueMs - performance.now();
     // Timers can't be finer than 1 ms, so at a high rate one turn of the event loop sends several values.
-    if (waitMs >= 1) await delay(waitMs, undefined, { signal });
+    if (waitMs >= 1) await delay(waitMs, undefined, { ref: false });
     yield value;
     dueMs = Math.max(dueMs, performance.now() - maxCatchUpMs) + stepMs;
   }

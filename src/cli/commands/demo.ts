@@ -3,14 +3,13 @@ import { type Feed, tradeFeedEvents$, type TradeFeedOptions } from '../../index.
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
 import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
-import { type CliContext, isTerminal } from '../terminal.js';
 import type { Ending } from '../delivery.js';
 import { localError, usageError } from '../errors.js';
 import { endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../status.js';
-import { say, withKeys } from '../terminal.js';
-import { duration, joined, logLine } from '../text.js';
+import { type CliContext, isTerminal, say, withKeys } from '../terminal.js';
+import { joined, logLine } from '../text.js';
 
 const options = {
   ...connection,
@@ -63,8 +62,11 @@ interface DemoService extends PanelContent {
 
 const demoService = async (feed: Feed, values: Values, context: CliContext): Promise<DemoService> => {
   const { baseUrl, hasKey } = targetOf(values, context);
-  if (baseUrl === undefined && hasKey) throw missing('an API key', 'address (TRADE_FEED_BASE_URL or --base-url)');
-  if (baseUrl !== undefined && !hasKey) throw missing('an address', 'API key (TRADE_FEED_API_KEY or --key-file)');
+  if ((baseUrl !== undefined) !== hasKey)
+    throw usageError(
+      'An address (TRADE_FEED_BASE_URL or --base-url) needs an API key (TRADE_FEED_API_KEY or --key-file), ' +
+        'and a key needs an address. Set both to use that service, or neither to use a local one.',
+    );
   const listenLine = `npx rx-trade-feed listen${feed === 'market' ? '' : ` ${feed}`} | jq .`;
   if (baseUrl === undefined) {
     if (values.ca !== undefined)
@@ -79,9 +81,6 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
   const options = await connectionOptions(values, context);
   return { options, service: baseUrl, next: [listenLine], outages$: NEVER, close: () => Promise.resolve() };
 };
-
-const missing = (present: string, absent: string): Error =>
-  usageError(`There is ${present}, but no ${absent}. Set both to use that service, or neither to use a local one.`);
 
 /** When the local service goes away, and for how long, in ms: at most a quarter of the time. */
 const [firstOutageMs, defaultOutageMs, longestOutageMs] = [8_000, 30_000, 3_000];
@@ -125,7 +124,4 @@ export const outageWords = ({ firstMs, everyMs, lastsMs }: Outages, ms: number):
   return `next outage in ${wholeSeconds(everyMs - sinceMs)}`;
 };
 
-const wholeSeconds = (ms: number): string => {
-  const seconds = Math.ceil(ms / 1_000);
-  return seconds < 60 ? `${seconds} s` : duration(seconds * 1_000);
-};
+const wholeSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
