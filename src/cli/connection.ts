@@ -148,7 +148,10 @@ const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
   const encoded = { username: encodeURIComponent(user), password: encodeURIComponent(password) };
   const { href } = Object.assign(new URL(url), encoded);
   const connections = [new Redis(href, { lazyConnect: true }), new Redis(href, { lazyConnect: true })] as const;
-  const close = async (): Promise<void> => connections.forEach((connection) => connection.disconnect());
+  const close = (): Promise<void> => {
+    for (const connection of connections) connection.disconnect();
+    return Promise.resolve();
+  };
   try {
     // The engine's status reports a lost connection.
     await Promise.all(connections.map((connection) => connection.on('error', noop).connect()));

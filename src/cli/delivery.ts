@@ -1,8 +1,7 @@
 import type { Writable } from 'node:stream';
 import { defer, firstValueFrom, fromEvent, merge, NEVER, noop, type Observable, of, switchMap, tap, timer } from 'rxjs';
-import type { CliContext, Interrupt } from './terminal.js';
 import { CliError, ExitCode, localError } from './errors.js';
-import { columnsOf } from './terminal.js';
+import { type CliContext, columnsOf, type Interrupt } from './terminal.js';
 import { wrapped } from './text.js';
 
 /** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
@@ -57,9 +56,9 @@ export const watchOutputs = (given: CliContext) => {
     interrupted ? timer(Math.max(0, interrupted.atMs + lastFlushMs - performance.now())) : NEVER,
   );
   const left = async (): Promise<CliError | undefined> => {
-    const last = await written(stdout, late$);
-    const ending = broken === undefined ? last : brokenBy(broken);
-    if (ending !== undefined) return ending.kind === 'failed' ? (ending.error as CliError) : undefined;
+    await written(stdout, late$);
+    const cause = stdout.errored ?? broken;
+    if (cause !== undefined) return isReaderGone(cause) ? undefined : cantWrite(cause);
     if (stdout.writableLength === 0) return undefined;
     const text = `${interrupted?.signal} came before the reader of stdout had taken all output.`;
     return new CliError(ExitCode.interrupted, text);

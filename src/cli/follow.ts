@@ -2,10 +2,9 @@ import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, mer
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
-import type { CliContext } from './terminal.js';
 import { brokenBy, type Ending } from './delivery.js';
 import { ExitCode } from './errors.js';
-import type { View } from './terminal.js';
+import type { CliContext, View } from './terminal.js';
 
 /** The events that a command shows. The ending reports `stopped`, and only windows need watermarks. */
 export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
@@ -45,16 +44,8 @@ const rateTicks = 6;
 
 export const statusAt = (feed: Feed, now: number): Status => {
   const none = { frames: 0, bytes: 0 };
-  return {
-    feed,
-    startedAt: now,
-    now,
-    life: noFeed,
-    ...none,
-    lastFrame: undefined,
-    recent: [],
-    samples: [{ at: now, ...none }],
-  };
+  const samples = [{ at: now, ...none }];
+  return { feed, startedAt: now, now, life: noFeed, ...none, lastFrame: undefined, recent: [], samples };
 };
 
 export const statusAfter = (status: Status, event: CliEvent): Status => {
@@ -64,8 +55,7 @@ export const statusAfter = (status: Status, event: CliEvent): Status => {
     const total = { frames: frames + 1, bytes: bytes + byteLength };
     return { ...status, ...total, now, life: afterFrame(life, now, event), lastFrame: event };
   }
-  if (event.type === 'ended') return { ...status, now: event.at };
-  if (event.type === 'tick')
+  if (event.type === 'tick' || event.type === 'ended')
     return { ...status, now: event.at, samples: [...samples, { at: event.at, frames, bytes }].slice(-sampleCount) };
   const now = event.type === 'gap' ? event.to : event.at;
   return { ...status, now, life: afterEvent(life, event, undefined), recent: [...recent, event].slice(-recentEvents) };

@@ -21,12 +21,10 @@ export interface CommandSpec<A, O extends Options> {
   readonly options: O;
   readonly examples: readonly (readonly [line: string, effect: string])[];
   /** Returns the exit code. Throws the failure that ended the command. */
-  readonly run: (argument: A, values: ValuesOf<O>, context: CliContext) => Promise<number>;
+  run(argument: A, values: ValuesOf<O>, context: CliContext): Promise<number>;
 }
 
-export type AnyCommand = Omit<CommandSpec<unknown, Options>, 'run'> & {
-  readonly run: (argument: never, values: never, context: CliContext) => Promise<number>;
-};
+export type AnyCommand = CommandSpec<unknown, Options>;
 
 /**
  * Declares a command. Infers the types of its argument and its options from their declarations.

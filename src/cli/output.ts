@@ -3,7 +3,7 @@ import { TradeFeedError } from '../index.js';
 import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { printable } from '../protocol/printable.js';
-import { brokenOf, type Ending, written } from './delivery.js';
+import { brokenOf, written } from './delivery.js';
 import type { CliEvent } from './follow.js';
 import { type CliContext, isTerminal, say } from './terminal.js';
 import { counted, logLine } from './text.js';
@@ -75,15 +75,14 @@ export class LineWriter {
   }
 
   /** Resolves like {@link written} when all lines are written. Drops what's left when it's too late. */
-  async flush(late$?: Observable<unknown>): Promise<Ending | undefined> {
+  async flush(late$?: Observable<unknown>): Promise<void> {
     const { stdout } = this.#context;
     const complete$ = this.#queue.size === 0 ? of(undefined) : this.#emptied;
-    const broken = await written(stdout, late$, complete$, this.#broken);
+    await written(stdout, late$, complete$, this.#broken);
     stdout.off('drain', this.#drain);
     this.#drop(this.#queue.size);
     this.#queue.end();
     this.#reportDropped();
-    return broken;
   }
 
   readonly #drain = (): void => {

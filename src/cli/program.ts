@@ -5,12 +5,11 @@ import { noop } from 'rxjs';
 import { LogError } from '../log/log-error.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
-import type { CliContext } from './terminal.js';
 import { watchOutputs, writeText } from './delivery.js';
 import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
 import { failureWords, usageError } from './errors.js';
 import type { AnyCommand } from './options.js';
-import { helpColumns, say } from './terminal.js';
+import { type CliContext, helpColumns, say } from './terminal.js';
 
 /** Imports each command when it's needed, so `listen` doesn't load the local service. */
 const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: AnyCommand }>>> = {
@@ -121,9 +120,10 @@ const createProgram = (print: (text: string) => void): Command =>
 const addCommand = (
   program: Command,
   name: string,
-  { argument, usage, summary, description, options, examples, run }: AnyCommand,
+  spec: AnyCommand,
   onParsed: (command: ParsedCommand) => void,
 ): void => {
+  const { argument, usage, summary, description, options, examples } = spec;
   const command = program.command(name).summary(summary).description(description.join('\n\n'));
   if (usage !== undefined) command.usage(usage);
   if (argument !== undefined) command.addArgument(argument);
@@ -135,8 +135,7 @@ const addCommand = (
     // The feed is the only argument that can be missing.
     const given = argument && ((command.processedArgs as readonly unknown[])[0] ?? 'market');
     const values = command.opts();
-    const runParsed = (context: CliContext) => run(given as never, values as never, context);
-    onParsed({ command: name, argument: given, values, run: runParsed });
+    onParsed({ command: name, argument: given, values, run: (context) => spec.run(given, values, context) });
   });
 };
 

@@ -150,11 +150,10 @@ const recentEvent = ({ startedAt }: Status, event: ShownEvent): Line => {
   return labelled(`${seconds} s`.padStart(labelWidth - 2), [eventWords(event), isLoss ? 'yellow' : undefined]);
 };
 
-const lastFrameWords = ({ lastFrame, now }: Status): string => {
-  if (lastFrame === undefined) return 'none yet';
-  const { data, isBinary, receivedAt } = lastFrame;
-  return `${bytes(data.length)}, ${isBinary ? 'binary' : 'text'}, ${duration(Math.max(0, now - receivedAt))} ago`;
-};
+const lastFrameWords = ({ lastFrame: last, now }: Status): string =>
+  last === undefined
+    ? 'none yet'
+    : `${bytes(last.byteLength)}, ${last.isBinary ? 'binary' : 'text'}, ${duration(Math.max(0, now - last.receivedAt))} ago`;
 
 export const gapWords = ({ life: { totals } }: Pick<Status, 'life'>): string =>
   totals.gaps === 0 ? 'none' : joined(', ', count(totals.gaps), lostTime(totals.lostMs, ' without frames'));

@@ -74,7 +74,10 @@ export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boo
 export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
 /** Returns the size of a terminal. Defaults to 80 columns and 24 rows if it's unknown, which some report as 0. */
-const sizeOf = ({ columns, rows }: Output): TerminalSize => ({ columns: columns || 80, rows: rows || 24 });
+const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
+  columns: columns > 0 ? columns : 80,
+  rows: rows > 0 ? rows : 24,
+});
 
 /** Returns how wide a text may be: as wide as a terminal. In a pipe or a file, most lines stay whole. */
 export const columnsOf = (output: Output, plainColumns = Infinity): number =>

@@ -112,12 +112,6 @@ describe('the program: listen', () => {
     listener.child.stdout.resume();
   });
 
-  itInCi('reports an output that cannot be written', async () => {
-    const listener = inShell('$FEED listen > /dev/full');
-    expect(await listener.exit).toBe(1);
-    expect(listener.stderr()).toMatch(/rx-trade-feed: Can't write to stdout: no space is left\.\n$/);
-  });
-
   itInCi('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {
     const tls = await certificateFor();
     await using otherService = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });

@@ -52,14 +52,10 @@ export const act = async (
   }
 };
 
-type Act = (
-  state: ClusterState,
-  engine: ClusterEngine,
-  account: string,
-) => Promise<readonly string[]> | readonly string[];
+type Act = (state: ClusterState, engine: ClusterEngine, account: string) => Promise<readonly string[]>;
 
 const actions: Readonly<Record<Action, Act>> = {
-  status: (state) => statusText(state, Date.now()),
+  status: (state) => Promise.resolve(statusText(state, Date.now())),
   'hand-over': async ({ standbys }, engine, account) => {
     if (standbys.length === 0) throw nothingToDo('No other replica could take the connection. Start one first.');
     if (!(await requestHandOver(engine, account)))

@@ -44,10 +44,10 @@ export const command = defineCommand({
       const line = format(event);
       if (line !== undefined) writer.write(line);
     }).finally(close);
-    const broken = await writer.flush(lateAfter(ending));
+    await writer.flush(lateAfter(ending));
     const { dropped } = writer;
     const facts: readonly Fact[] = dropped === 0 ? [] : [['dropped', counted(dropped, 'line')]];
     if (!values.quiet) writeSummary(context, status, facts);
-    return finish(broken ?? ending, values, status.life.hasOpened);
+    return finish(ending, values, status.life.hasOpened);
   },
 });

@@ -1,11 +1,10 @@
 import { firstValueFrom, map, merge } from 'rxjs';
 import { inspectLog, type LogCheck, type LogProgress, type LogStatus, verifyLog } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
-import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
 import { writeResult } from '../delivery.js';
-import { lineView } from '../terminal.js';
+import { type CliContext, lineView } from '../terminal.js';
 import { bytes, count, counted, duration, factLines, joined, type Line } from '../text.js';
 
 const options = {

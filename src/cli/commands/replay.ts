@@ -3,7 +3,6 @@ import type { Watermark } from '../../index.js';
 import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
 import { type From, fromRule } from '../../log/records.js';
 import { timeOf } from '../../operators/items/item.js';
-import { type CliContext, isTerminal } from '../terminal.js';
 import { type Ending, lateAfter, written } from '../delivery.js';
 import { type CliEvent, endings$, finish } from '../follow.js';
 import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
@@ -11,7 +10,7 @@ import { age, argument, count, defineCommand, flag, option, output, parsed } fro
 import { speed, type ValuesOf, whole } from '../options.js';
 import { type Format, formatFor } from '../output.js';
 import { gapWords, totalWords } from '../status.js';
-import { lineView, say } from '../terminal.js';
+import { type CliContext, isTerminal, lineView, say } from '../terminal.js';
 import { bytes, counted, joined, logLine } from '../text.js';
 
 /** A position in a log: its end or beginning, an offset, a time, or how long ago. */

@@ -86,16 +86,17 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
   }
 };
 
-interface Welcome extends Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> {
+type Welcome = Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> & {
   readonly caFile: string | undefined;
   readonly payloads: Payloads;
-}
+};
 
 const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed } }: Welcome): string => {
-  const ca = caFile === undefined ? '' : `  CA       ${caFile} (only for this run)\n`;
+  const ca =
+    caFile === undefined
+      ? ''
+      : `  CA       ${caFile} (only for this run; instead of its line below, you can use --ca)\n`;
   const trust = caFile === undefined ? '' : `  export NODE_EXTRA_CA_CERTS=${caFile}\n`;
-  const hint =
-    caFile === undefined ? '' : ' (instead of the third line, you can add --ca and the file to the last one)';
   return `A local trade feed service is running. Ctrl-C ends it.
 
   address  ${baseUrl}
@@ -103,7 +104,7 @@ const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed 
   market   ${printable(market.description)}
   raw      ${printable(raw.description)}
 ${ca}
-Type this in another terminal${hint}:
+Type this in another terminal:
 
   export TRADE_FEED_BASE_URL=${baseUrl}
   export TRADE_FEED_API_KEY=${apiKey}
@@ -136,13 +137,6 @@ const words: EventWords = {
 export const serviceEventWords = (event: ServiceEvent): string =>
   (words[event.type] as (event: ServiceEvent) => string)(event);
 
-interface ServedCertificate {
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  /** The file of a certificate that was created for this run. */
-  readonly caFile?: string;
-  readonly close: () => Promise<void>;
-}
-
 type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
 
 /**
@@ -154,13 +148,12 @@ type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
 export const certificateFor = async (
   { tls, cert, key }: ValuesOf<typeof tlsOptions>,
   load: () => Promise<SelfSigned> = () => import('selfsigned'),
-): Promise<ServedCertificate> => {
+) => {
   if ((cert === undefined) !== (key === undefined))
     throw usageError('--cert needs --key, and --key needs --cert: use both.');
-  const close = () => Promise.resolve();
-  if (cert !== undefined && key !== undefined)
-    return { tls: { cert: await readFileOf('--cert', cert), key: await readFileOf('--key', key) }, close };
-  return tls ? createCertificate(await load().catch(notInstalled)) : { tls: undefined, close };
+  if (tls && cert === undefined) return createCertificate(await load().catch(notInstalled));
+  const given = cert && key && { cert: await readFileOf('--cert', cert), key: await readFileOf('--key', key) };
+  return { tls: given || undefined, caFile: undefined, close: () => Promise.resolve() };
 };
 
 const notInstalled = (cause: unknown): never => {
@@ -170,7 +163,7 @@ const notInstalled = (cause: unknown): never => {
   throw new CliError(ExitCode.failed, text, cause);
 };
 
-const createCertificate = async ({ generate }: SelfSigned): Promise<ServedCertificate> => {
+const createCertificate = async ({ generate }: SelfSigned) => {
   const altNames = [{ type: 2, value: 'localhost' } as const, { type: 7, ip: '127.0.0.1' } as const];
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
