@@ -3,6 +3,7 @@ import { from, NEVER, type ObservableInput, of, Subject, throwError, timeout, Vi
 import type { Gap, Watermark } from '../../src/protocol/event.js';
 import { ledger, type LedgerOptions } from '../../src/settle/ledger.js';
 import type { LedgerStep } from '../../src/settle/outcome.js';
+import { scenarios } from './support.js';
 
 interface Block {
   readonly id: string;
@@ -89,101 +90,65 @@ const anyBlocks = {
   entries: ({ id }: Block) => [{ key: id }],
 };
 
+/** What `ledger` makes of the blocks that it receives, with the options in brackets. */
+const steps = `
+takes back what is not on the higher branch, in one step
+  1 2 3 4 3' 4' 5'
+  1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, 6: +3' +4' -4 -3, | 6, 7: +5', | 7
+follows the later of two equal heights, and does not switch back
+  1 2 3 3' 3 3
+  1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' -3, | 4
+moves its time with a block that equals its tip, and with no other one that it has
+  1 2 3 3 2 1 3' 3 3'
+  1: +1, | 1, 2: +2, | 2, 3: +3, | 3, | 4, 7: +3' -3, | 7, | 9
+moves its time to the block that it follows, when one that stays behind fills the last hole
+  1 2 4 3' 4' 5' 3
+  1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', | 6
+holds a block out of order, without a watermark, until the one before it arrives
+  1 3 2
+  1: +1, | 1, 3: +2 late, 3: +3 late, | 3
+fetches missing parents, and their steps are late (fetchParent)
+  1 4
+  1: +1, | 1, 2: +2 late, 2: +3 late, 2: +4 late, | 2
+shows a reorganization of equal height with the next block, as viem does (fetchParent)
+  1 2 3 4'
+  1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' +4' -3 late, | 4
+takes everything back for a branch that begins below its first block (fetchParent)
+  3 4 5'
+  1: +3, | 1, 2: +4, | 2, 3: +3' +4' +5' -4 -3 late, | 3
+adds the block before its lowest one when that comes out of order, which moves no time
+  3 4 1 2 1 4
+  1: +3, | 1, 2: +4, | 2, 4: +2 late, 5: +1 late, | 6
+waits to learn where a branch begins that leaves below its lowest block (maxHeld 1)
+  4 4' 3' 5'
+  1: +4, | 1, gap 1-4, 4: +4' ?4 late, 4: +5' late, | 4
+doubts its only block when the branch that it fetches leaves even deeper (fetchParent)
+  4 5'
+  1: +4, | 1, gap 1-2, 2: +1 ?4 late, 2: +2 late, 2: +3' late, 2: +4' late, 2: +5' late, | 2
+waits for a missing block while maxHeld blocks are above it
+  1 2 4' 5'
+  1: +1, | 1, 2: +2, | 2
+doubts what it has confirmed when more than maxHeld blocks wait for a missing one (maxHeld 1)
+  1 2 4' 5'
+  1: +1, | 1, 2: +2, | 2, gap 2-4, 4: +4' ?2 ?1 late, 4: +5' late, | 4
+follows another branch while a block waits for a missing one
+  1 2 4 3' 4' 5'
+  1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5'
+has a gap when the branch of a block that waits stays behind (maxHeld 1)
+  1 2 4 3' 4' 5'
+  1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', gap 2-6, | 6
+forgets blocks that are deeper than depth, and follows no fork of them (depth 1)
+  1 2 3 4 3'
+  1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4
+takes a block deeper than depth as a gap and a new tree, whose time has gaps until it is long or high enough (depth 2, fetchParent)
+  2 3 4 1 1 2 2 3 4 4 5'
+  1: +2, | 1, 2: +3, | 2, 3: +4, | 3, gap 3-4, 4: +1 ?4 ?3 ?2, | 4, gap 4-6, 6: +2, | 6, gap 6-8, 8: +3, | 8, 9: +4,
+  | 9, | 10, 11: +3' +4' +5' -4 -3 late, | 11
+`;
+
 describe('ledger', () => {
-  it.each<[title: string, received: string, lines: string, options?: Options]>([
-    [
-      'takes back what is not on the higher branch, in one step',
-      "1 2 3 4 3' 4' 5'",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, 6: +3' +4' -4 -3, | 6, 7: +5', | 7",
-    ],
-    [
-      'follows the later of two equal heights, and does not switch back',
-      "1 2 3 3' 3 3",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' -3, | 4",
-    ],
-    [
-      'moves its time with a block that equals its tip, and with no other one that it has',
-      "1 2 3 3 2 1 3' 3 3'",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, | 4, 7: +3' -3, | 7, | 9",
-    ],
-    [
-      'moves its time to the block that it follows, when one that stays behind fills the last hole',
-      "1 2 4 3' 4' 5' 3",
-      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', | 6",
-    ],
-    [
-      'holds a block out of order, without a watermark, until the one before it arrives',
-      '1 3 2',
-      '1: +1, | 1, 3: +2 late, 3: +3 late, | 3',
-    ],
-    [
-      'fetches missing parents, and their steps are late',
-      '1 4',
-      '1: +1, | 1, 2: +2 late, 2: +3 late, 2: +4 late, | 2',
-      { fetchParent },
-    ],
-    [
-      'shows a reorganization of equal height with the next block, as viem does',
-      "1 2 3 4'",
-      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' +4' -3 late, | 4",
-      { fetchParent },
-    ],
-    [
-      'takes everything back for a branch that begins below its first block',
-      "3 4 5'",
-      "1: +3, | 1, 2: +4, | 2, 3: +3' +4' +5' -4 -3 late, | 3",
-      { fetchParent },
-    ],
-    [
-      'adds the block before its lowest one when that comes out of order, which moves no time',
-      '3 4 1 2 1 4',
-      '1: +3, | 1, 2: +4, | 2, 4: +2 late, 5: +1 late, | 6',
-    ],
-    [
-      'waits to learn where a branch begins that leaves below its lowest block',
-      "4 4' 3' 5'",
-      "1: +4, | 1, gap 1-4, 4: +4' ?4 late, 4: +5' late, | 4",
-      { maxHeld: 1 },
-    ],
-    [
-      'doubts its only block when the branch that it fetches leaves even deeper',
-      "4 5'",
-      "1: +4, | 1, gap 1-2, 2: +1 ?4 late, 2: +2 late, 2: +3' late, 2: +4' late, 2: +5' late, | 2",
-      { fetchParent },
-    ],
-    ['waits for a missing block while maxHeld blocks are above it', "1 2 4' 5'", '1: +1, | 1, 2: +2, | 2'],
-    [
-      'doubts what it has confirmed when more than maxHeld blocks wait for a missing one',
-      "1 2 4' 5'",
-      "1: +1, | 1, 2: +2, | 2, gap 2-4, 4: +4' ?2 ?1 late, 4: +5' late, | 4",
-      { maxHeld: 1 },
-    ],
-    [
-      'follows another branch while a block waits for a missing one',
-      "1 2 4 3' 4' 5'",
-      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5'",
-    ],
-    [
-      'has a gap when the branch of a block that waits stays behind',
-      "1 2 4 3' 4' 5'",
-      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', gap 2-6, | 6",
-      { maxHeld: 1 },
-    ],
-    [
-      'forgets blocks that are deeper than depth, and follows no fork of them',
-      "1 2 3 4 3'",
-      '1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4',
-      { depth: 1 },
-    ],
-    [
-      'takes a block deeper than depth as a gap and a new tree, whose time has gaps until it is long or high enough',
-      "2 3 4 1 1 2 2 3 4 4 5'",
-      '1: +2, | 1, 2: +3, | 2, 3: +4, | 3, gap 3-4, 4: +1 ?4 ?3 ?2, | 4, gap 4-6, 6: +2, | 6, gap 6-8, 8: +3, | 8, ' +
-        "9: +4, | 9, | 10, 11: +3' +4' +5' -4 -3 late, | 11",
-      { depth: 2, fetchParent },
-    ],
-  ])('%s', (...[, received, lines, options]) => {
-    const world = driven(options);
+  it.each(scenarios(steps))('%s', (_title, received, lines, options) => {
+    const world = driven({ ...options, ...('fetchParent' in options && { fetchParent }) });
     world.receive(...received.split(' '));
     expect(world.lines.join(', ')).toBe(lines);
   });

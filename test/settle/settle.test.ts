@@ -7,10 +7,10 @@ import type { LedgerEntry } from '../../src/settle/outcome.js';
 import { coverage, leadAt, outcomeStats, type OutcomeStats } from '../../src/settle/outcome-stats.js';
 import { settle } from '../../src/settle/settle.js';
 import { disconnected, frameOf, gapOf, opened, opening, stopped, watermark } from '../operators/stream.js';
-import { driven, entries, inWords, stepOf } from './support.js';
+import { driven, entries, inWords, type Options, scenarios, stepOf } from './support.js';
 
 /** Runs a feed and a ledger that both began 100 ms ago. */
-const settled = (options: Parameters<typeof driven>[0] = {}) => {
+const settled = (options: Options = {}) => {
   const world = driven({ rememberMs: 20, ...options });
   world.open(0);
   return world;
@@ -18,10 +18,12 @@ const settled = (options: Parameters<typeof driven>[0] = {}) => {
 
 /**
  * What happens, at which ms: `feed 100 ab` shows a and b; `ledger 106 +A !c -a ?b late` is a step that confirms A, has
- * c as failed, takes a back, doubts b and fills a hole. `clock 112` passes time. `lost feed 103 101` says that it has been down since 101;
- * `gap ledger 120 145` is one of its gaps. A history that begins with `open` begins with sides that have not begun.
+ * c as failed, takes a back, doubts b and fills a hole. `clock 112` passes time. `lost feed 103 101` says that it has
+ * been down since 101; `gap ledger 120 145` is one of its gaps. `begin feed 10` opens it, but it has still to show from
+ * when it is complete. `stop`, `end` and `fail` end a side. A history that begins with `open` begins with sides that
+ * have not begun.
  */
-const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth = 0) => {
+const play = (history: string, { depth = 0, ...options }: Options & { readonly depth?: number } = {}) => {
   const world = history.startsWith('open ') ? driven({ rememberMs: 20, ...options }) : settled(options);
   for (const moment of history.split(', ')) {
     const [what = '', first = '', ...rest] = moment.split(' ');
@@ -30,8 +32,11 @@ const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth
     const marked = (mark: string) => entries(rest.find((word) => word.startsWith(mark))?.slice(1) ?? '');
     if (what === 'clock') world.passTo(Number(first));
     else if (what === 'open') side.next(opened(at));
+    else if (what === 'begin') side.next(opening(at));
     else if (what === 'lost') side.next(disconnected(at, { endedAt: to }));
     else if (what === 'stop') side.next(stopped(at));
+    else if (what === 'end') side.complete();
+    else if (what === 'fail') side.error(new Error('over'));
     else if (what === 'gap') side.next(gapOf(at, to));
     else if (what === 'feed') world.feed(Number(first), ...(rest[0] as string));
     else {
@@ -49,13 +54,194 @@ const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth
       world.ledger(Number(first), '', { confirmed, removed, doubted, depth, ...hole });
     }
   }
-  return world.lines();
+  return [...world.lines(), ...world.ends];
 };
 
 const late = { late: true } as const;
-/** The earlier one stays the time of the lead. */
-const confirmedThenFailed = '104 confirmed a 4; 106 failed a 4, was confirmed';
 type Entries = readonly LedgerEntry<string>[];
+
+/** What the outcome of a trade is, with the options in brackets: the history of {@link play}, and the outcomes. */
+const outcomes = `
+is confirmed with a negative lead when the feed shows it later, within graceMs
+  ledger 104 +a, feed 106 a, ledger 120
+  106 confirmed a -2
+is replaced when the ledger has another trade of the slot, also one that the feed has not shown
+  feed 100 abB, ledger 104 +Ab
+  104 replaced a by A; 104 confirmed b 4; 104 replaced B by b
+is replaced at once when it is shown after its rival was confirmed
+  feed 100 A, ledger 104 +A, feed 106 a, ledger 110
+  104 confirmed A 4; 106 replaced a by A
+is not replaced by a rival that the feed shows and the ledger does not have
+  feed 100 a, feed 102 A, ledger 105 +a
+  105 confirmed a 5; 105 replaced A by a
+does not expire before the ledger has passed withinMs
+  feed 100 a, ledger 110
+  nothing
+expires when the ledger has passed withinMs without it
+  feed 100 a, ledger 110, ledger 111
+  110 expired a
+is confirmed, not expired, by a block of the last ms
+  feed 100 a, ledger 110 +a, ledger 111
+  110 confirmed a 10
+expires at the block of withinBlocks, if that is earlier than withinMs (withinBlocks 2)
+  feed 100 a, ledger 102, ledger 104
+  104 expired a
+expires one block later if the block of withinBlocks fills a hole, because there may be another hole (withinBlocks 2)
+  feed 100 a, ledger 102, ledger 104 late, ledger 106
+  106 expired a
+is confirmed after it expired, if a later block has it
+  feed 100 a, ledger 111, ledger 115 +a
+  110 expired a; 115 confirmed a 15, was expired
+is reorged when its block is taken back, as is the one it replaced, and both wait again from there (depth 64)
+  feed 100 aB, ledger 104 +ab, ledger 106 -ab, ledger 117
+  104 confirmed a 4; 104 replaced B by b; 106 reorged a, was confirmed; 106 reorged B, was replaced;
+  116 expired a, was reorged; 116 expired B, was reorged
+does not change when one step takes its block back and confirms it again (depth 64)
+  feed 100 a, ledger 104 +a, ledger 106 +a -a, ledger 108 -a
+  104 confirmed a 4; 108 reorged a, was confirmed
+is unseen when the feed has not shown it until graceMs after its block, and confirmed if it is shown later
+  ledger 104 +a, ledger 112, clock 112, feed 113 a, ledger 120
+  107 unseen a; 113 confirmed a -9, was unseen
+is unseen also when its block moves meanwhile
+  ledger 104 +x, ledger 106 +x -x, ledger 112
+  107 unseen x
+is not emitted for an item whose key is undefined
+  feed 100 ?, ledger 120
+  nothing
+is failed when the ledger has it as failed, and its slot is used up
+  feed 100 aA, ledger 104 !a, ledger 120
+  104 failed a 4; 104 replaced A by a
+is failed with a negative lead when the feed shows it later, within graceMs
+  ledger 104 !a, feed 106 a, ledger 120
+  106 failed a -2
+is replaced at once when it is shown after its rival failed, also one that the feed has not shown
+  ledger 104 !A, feed 106 a, ledger 120
+  106 replaced a by A
+is failed late by a step that fills a hole
+  feed 100 a, ledger 105, ledger 140 !a late
+  140 failed a 40 late
+is failed after it expired, if a later block has it as failed
+  feed 100 a, ledger 111, ledger 115 !a
+  110 expired a; 115 failed a 15, was expired
+is reorged when the block in which it failed is taken back, as is its rival, and then confirmed (depth 64)
+  feed 100 aA, ledger 104 !a, ledger 106 -a, ledger 108 +a, ledger 130
+  104 failed a 4; 104 replaced A by a; 106 reorged a, was failed; 106 reorged A, was replaced;
+  108 confirmed a 8, was reorged; 108 replaced A by a, was reorged
+is confirmed, since it was failed, when one step takes the block back in which it failed and confirms it (depth 64)
+  feed 100 aA, ledger 104 !a, ledger 106 +a -a, ledger 108 +a -a, ledger 110 !a -a, ledger 130
+  104 failed a 4; 104 replaced A by a; 106 confirmed a 4, was failed; 110 failed a 4, was confirmed
+is failed when a later step says so
+  feed 100 a, ledger 104 +a, ledger 106 !a
+  104 confirmed a 4; 106 failed a 4, was confirmed
+is failed once when a block has it twice
+  feed 100 a, ledger 104 !aa
+  104 failed a 4
+is unknown when the block in which it failed is doubted, as is its rival (depth 64)
+  feed 100 aA, ledger 104 !a, ledger 106 ?a, ledger 108 !a, ledger 130
+  104 failed a 4; 104 replaced A by a; 106 unknown a ledger gap, was failed; 106 unknown A ledger gap, was replaced;
+  108 failed a 8, was unknown; 108 replaced A by a, was unknown
+is not emitted for a failed one that the feed never shows, however it ends
+  ledger 104 !a, ledger 106 !b, ledger 107 -b, ledger 108 !c, ledger 109 ?c, lost feed 112 112, ledger 120 !d, ledger 140
+  nothing
+is not emitted when such a trade is evicted, or open in the end (maxTrades 1)
+  ledger 104 !abc, stop ledger 105
+  nothing
+is remembered for graceMs after it failed, even if rememberMs is less (rememberMs 1)
+  ledger 104 !a, ledger 106, feed 107 a, ledger 130
+  107 failed a -3
+is unseen when it failed first and another block has executed it (depth 64)
+  ledger 104 !a, ledger 106 +a -a, ledger 130
+  109 unseen a
+is reorged, not unseen, when the feed has not shown it and it failed in the end (depth 64)
+  ledger 104 +a, ledger 110, ledger 112 !a -a, ledger 130
+  107 unseen a; 112 reorged a, was unseen
+is unknown when its block is doubted, and confirmed when a later step has it (depth 64)
+  feed 100 aB, ledger 104 +ab, ledger 106 ?ab, ledger 108 +a
+  104 confirmed a 4; 104 replaced B by b; 106 unknown a ledger gap, was confirmed;
+  106 unknown B ledger gap, was replaced; 107 unknown b ledger gap; 108 confirmed a 8, was unknown
+is not decided by a ledger that stands still, whatever the clock says
+  feed 100 a, clock 5000, ledger 5000 +a
+  110 expired a
+is corrected from unseen to unknown when a stall of the feed becomes known later
+  feed 100 a, ledger 104 +b, ledger 110, clock 115, lost feed 115 101
+  107 unseen b; 110 unknown b feed gap, was unseen
+is corrected from expired to unknown when a stall of the ledger becomes known later
+  feed 100 a, ledger 112, lost ledger 113 108
+  110 expired a; 112 unknown a ledger gap, was expired
+stays expired after a hole outside the time that it waited, though a late step came at its end
+  feed 100 ab, ledger 105, ledger 140 +b late, gap ledger 120 145
+  140 confirmed b 40 late; 140 expired a
+is corrected from expired to unknown by a hole in the time that it waited
+  feed 100 ab, ledger 105, ledger 140 +b late, gap ledger 108 146
+  140 confirmed b 40 late; 140 expired a; 140 unknown a ledger gap, was expired
+stays expired after a hole from before its block was taken back
+  feed 100 a, ledger 104 +a, ledger 106 -a, ledger 120, gap ledger 101 105
+  104 confirmed a 4; 106 reorged a, was confirmed; 116 expired a, was reorged
+is confirmed late by a step that fills a hole, before the decisions in that hole
+  feed 100 a, ledger 105, ledger 140 +a late
+  140 confirmed a 40 late
+is replaced by what was in the ledger when it was shown, although a step that fills the hole took that back
+  ledger 104 !A, feed 108 a, ledger 120 -A late, ledger 140
+  108 replaced a by A; 120 reorged a, was replaced; 130 expired a, was reorged
+is unknown when the ledger may have its rival
+  feed 100 a, ledger 104, gap ledger 104 112, feed 118 A, ledger 140
+  110 unknown a ledger gap; 128 unknown A ledger gap
+is remembered longer when the feed shows it again, and a new one when it is shown after that (rememberMs 10)
+  feed 100 a, ledger 104 +a, feed 112 a, ledger 112, feed 121 a, ledger 121, feed 140 a, ledger 155
+  104 confirmed a 4; 150 expired a
+is unknown when it is evicted: decided trades go first, then those that only the ledger has, then those that wait (maxTrades 3)
+  feed 100 ab, ledger 101 +a, feed 102 cd, ledger 103 +x, feed 104 e, ledger 120
+  101 confirmed a 1; 101 unknown b ledger evicted; 103 unknown x feed evicted; 103 unknown c ledger evicted;
+  112 unknown d ledger evicted; 114 unknown e ledger evicted
+is unknown when more than maxTrades wait behind a ledger that stands still (maxTrades 3)
+  feed 100 abcd
+  100 unknown a ledger evicted
+is unknown instead of unseen until its block is depth steps above the last eviction (maxBytes 2, rememberMs 1, depth 3)
+  feed 100 a, ledger 101 +a, feed 102 b, ledger 114, ledger 120 +x, ledger 130 +y, ledger 140
+  101 confirmed a 1; 112 unknown b ledger evicted; 123 unknown x feed evicted; 133 unseen y
+is not evicted by as many bytes as maxBytes (maxBytes 8)
+  feed 100 abcd
+  nothing
+is unknown when more than maxBytes wait behind a ledger that stands still (maxBytes 8)
+  feed 100 abcd, feed 101 ef
+  100 unknown a ledger evicted; 100 unknown b ledger evicted
+is unknown where the feed had an outage
+  feed 100 a, clock 102, lost feed 102 102, ledger 104 +ab, clock 106, open feed 106, gap feed 102 106, ledger 130
+  104 confirmed a 4; 107 unknown b feed gap
+is unknown where the feed had stopped, until it is subscribed again
+  feed 100 a, stop feed 101, ledger 105 +c, open feed 110, feed 111 b, ledger 130
+  108 unknown c feed gap; 110 expired a; 121 expired b
+is unknown for the time before a side has begun
+  open feed 0, feed 100 a, open ledger 101, ledger 104 +b, feed 115 c, ledger 130
+  107 unseen b; 110 unknown a ledger start; 125 expired c
+is unknown where the feed may have missed it before it was complete (withinMs 50, graceMs 5)
+  open ledger 0, begin feed 10, ledger 100 +a, feed 520 b, ledger 560 +b, ledger 700 +x, feed 900 d, ledger 2000
+  105 unknown a feed start; 560 confirmed b 40; 705 unseen x; 950 expired d
+is unknown where the feed may have missed it after an outage, before it was complete (withinMs 50, graceMs 5)
+  open ledger 0, open feed 0, lost feed 50 50, begin feed 60, ledger 100 +a, feed 520 b, ledger 560 +b
+  105 unknown a feed gap; 560 confirmed b 40
+is not decided before the other side has begun
+  open feed 0, feed 100 a, clock 1000
+  nothing
+is unknown when the steps that wait for a feed that has not begun exceed maxTrades (maxTrades 2)
+  open ledger 0, ledger 100 +abc
+  100 unknown a feed evicted
+is decided after the end of the feed, and then settle completes
+  feed 100 ab, end feed, ledger 104 +a, ledger 120
+  104 confirmed a 4; 110 expired b; complete
+is unknown when it is open and both sides are over
+  feed 100 a, ledger 104 +b, end feed, end ledger
+  104 unknown a ledger end; 104 unknown b feed end; complete
+is unknown when it is open and the feed errors, as settle does
+  feed 100 a, fail feed
+  100 unknown a ledger end; Error: over
+is unknown when it is open and the ledger errors, as settle does
+  feed 100 a, fail ledger
+  100 unknown a ledger end; Error: over
+is unknown when it waits longer than the ledger lasted
+  feed 100 a, ledger 104, end ledger, clock 130
+  110 unknown a ledger end
+`;
 
 describe('the outcome of a trade', () => {
   it('has the state, the value, the times and the lead', () => {
@@ -66,277 +252,13 @@ describe('the outcome of a trade', () => {
     expect(outcomes()).toEqual([{ type: 'outcome', state: 'confirmed', key: 'a', value: 'a', ...times }]);
   });
 
-  it.each<[title: string, history: string, lines: string, options?: object, depth?: number]>([
-    [
-      'is confirmed with a negative lead when the feed shows it later, within graceMs',
-      'ledger 104 +a, feed 106 a, ledger 120',
-      '106 confirmed a -2',
-    ],
-    [
-      'is replaced when the ledger has another trade of the slot, also one that the feed has not shown',
-      'feed 100 abB, ledger 104 +Ab',
-      '104 replaced a by A; 104 confirmed b 4; 104 replaced B by b',
-    ],
-    [
-      'is replaced at once when it is shown after its rival was confirmed',
-      'feed 100 A, ledger 104 +A, feed 106 a, ledger 110',
-      '104 confirmed A 4; 106 replaced a by A',
-    ],
-    [
-      'is not replaced without the option slot, even if the ledger has slots',
-      'feed 100 a, ledger 104 +a, ledger 106 +A -a, ledger 120',
-      '104 confirmed a 4; 106 reorged a, was confirmed; 109 unseen A; 116 expired a, was reorged',
-      { slot: undefined },
-    ],
-    [
-      'is not replaced by a rival that the feed shows and the ledger does not have',
-      'feed 100 a, feed 102 A, ledger 105 +a',
-      '105 confirmed a 5; 105 replaced A by a',
-    ],
-    ['does not expire before the ledger has passed withinMs', 'feed 100 a, ledger 110', ''],
-    ['expires when the ledger has passed withinMs without it', 'feed 100 a, ledger 110, ledger 111', '110 expired a'],
-    [
-      'is confirmed, not expired, by a block of the last ms',
-      'feed 100 a, ledger 110 +a, ledger 111',
-      '110 confirmed a 10',
-    ],
-    [
-      'expires at the block of withinBlocks, if that is earlier than withinMs',
-      'feed 100 a, ledger 102, ledger 104',
-      '104 expired a',
-      { withinBlocks: 2 },
-    ],
-    [
-      'expires one block later if the block of withinBlocks fills a hole, because there may be another hole',
-      'feed 100 a, ledger 102, ledger 104 late, ledger 106',
-      '106 expired a',
-      { withinBlocks: 2 },
-    ],
-    [
-      'is confirmed after it expired, if a later block has it',
-      'feed 100 a, ledger 111, ledger 115 +a',
-      '110 expired a; 115 confirmed a 15, was expired',
-    ],
-    [
-      'is reorged when its block is taken back, as is the one it replaced, and both wait again from there',
-      'feed 100 aB, ledger 104 +ab, ledger 106 -ab, ledger 117',
-      '104 confirmed a 4; 104 replaced B by b; 106 reorged a, was confirmed; 106 reorged B, was replaced; ' +
-        '116 expired a, was reorged; 116 expired B, was reorged',
-      {},
-      64,
-    ],
-    [
-      'does not change when one step takes its block back and confirms it again',
-      'feed 100 a, ledger 104 +a, ledger 106 +a -a, ledger 108 -a',
-      '104 confirmed a 4; 108 reorged a, was confirmed',
-      {},
-      64,
-    ],
-    [
-      'is unseen when the feed has not shown it until graceMs after its block, and confirmed if it is shown later',
-      'ledger 104 +a, ledger 112, clock 112, feed 113 a, ledger 120',
-      '107 unseen a; 113 confirmed a -9, was unseen',
-    ],
-    ['is unseen also when its block moves meanwhile', 'ledger 104 +x, ledger 106 +x -x, ledger 112', '107 unseen x'],
-    ['is not emitted for an item whose key is undefined', 'feed 100 ?, ledger 120', ''],
-    [
-      'is failed when the ledger has it as failed, and its slot is used up',
-      'feed 100 aA, ledger 104 !a, ledger 120',
-      '104 failed a 4; 104 replaced A by a',
-    ],
-    [
-      'is failed with a negative lead when the feed shows it later, within graceMs',
-      'ledger 104 !a, feed 106 a, ledger 120',
-      '106 failed a -2',
-    ],
-    [
-      'is replaced at once when it is shown after its rival failed, also one that the feed has not shown',
-      'ledger 104 !A, feed 106 a, ledger 120',
-      '106 replaced a by A',
-    ],
-    [
-      'is failed late by a step that fills a hole',
-      'feed 100 a, ledger 105, ledger 140 !a late',
-      '140 failed a 40 late',
-    ],
-    [
-      'is failed after it expired, if a later block has it as failed',
-      'feed 100 a, ledger 111, ledger 115 !a',
-      '110 expired a; 115 failed a 15, was expired',
-    ],
-    [
-      'is reorged when the block in which it failed is taken back, as is its rival, and then confirmed',
-      'feed 100 aA, ledger 104 !a, ledger 106 -a, ledger 108 +a, ledger 130',
-      '104 failed a 4; 104 replaced A by a; 106 reorged a, was failed; 106 reorged A, was replaced; ' +
-        '108 confirmed a 8, was reorged; 108 replaced A by a, was reorged',
-      {},
-      64,
-    ],
-    [
-      'is confirmed, since it was failed, when one step takes the block back in which it failed and confirms it',
-      'feed 100 aA, ledger 104 !a, ledger 106 +a -a, ledger 108 +a -a, ledger 110 !a -a, ledger 130',
-      '104 failed a 4; 104 replaced A by a; 106 confirmed a 4, was failed; 110 failed a 4, was confirmed',
-      {},
-      64,
-    ],
-    ['is failed when a later step says so', 'feed 100 a, ledger 104 +a, ledger 106 !a', confirmedThenFailed],
-    ['is failed once when a block has it twice', 'feed 100 a, ledger 104 !aa', '104 failed a 4'],
-    [
-      'is unknown when the block in which it failed is doubted, as is its rival',
-      'feed 100 aA, ledger 104 !a, ledger 106 ?a, ledger 108 !a, ledger 130',
-      '104 failed a 4; 104 replaced A by a; 106 unknown a ledger gap, was failed; ' +
-        '106 unknown A ledger gap, was replaced; 108 failed a 8, was unknown; 108 replaced A by a, was unknown',
-      {},
-      64,
-    ],
-    [
-      'is not emitted for a failed one that the feed never shows, however it ends',
-      'ledger 104 !a, ledger 106 !b, ledger 107 -b, ledger 108 !c, ledger 109 ?c, lost feed 112 112, ledger 120 !d, ledger 140',
-      '',
-    ],
-    [
-      'is not emitted when such a trade is evicted, or open in the end',
-      'ledger 104 !abc, stop ledger 105',
-      '',
-      { maxTrades: 1 },
-    ],
-    [
-      'is remembered for graceMs after it failed, even if rememberMs is less',
-      'ledger 104 !a, ledger 106, feed 107 a, ledger 130',
-      '107 failed a -3',
-      { rememberMs: 1 },
-    ],
-    [
-      'is unseen when it failed first and another block has executed it',
-      'ledger 104 !a, ledger 106 +a -a, ledger 130',
-      '109 unseen a',
-      {},
-      64,
-    ],
-    [
-      'is reorged, not unseen, when the feed has not shown it and it failed in the end',
-      'ledger 104 +a, ledger 110, ledger 112 !a -a, ledger 130',
-      '107 unseen a; 112 reorged a, was unseen',
-      {},
-      64,
-    ],
-    [
-      'is unknown when its block is doubted, and confirmed when a later step has it',
-      'feed 100 aB, ledger 104 +ab, ledger 106 ?ab, ledger 108 +a',
-      '104 confirmed a 4; 104 replaced B by b; 106 unknown a ledger gap, was confirmed; ' +
-        '106 unknown B ledger gap, was replaced; 107 unknown b ledger gap; 108 confirmed a 8, was unknown',
-      {},
-      64,
-    ],
-    [
-      'is not decided by a ledger that stands still, whatever the clock says',
-      'feed 100 a, clock 5000, ledger 5000 +a',
-      '110 expired a',
-    ],
-    [
-      'is corrected from unseen to unknown when a stall of the feed becomes known later',
-      'feed 100 a, ledger 104 +b, ledger 110, clock 115, lost feed 115 101',
-      '107 unseen b; 110 unknown b feed gap, was unseen',
-    ],
-    [
-      'is corrected from expired to unknown when a stall of the ledger becomes known later',
-      'feed 100 a, ledger 112, lost ledger 113 108',
-      '110 expired a; 112 unknown a ledger gap, was expired',
-    ],
-    [
-      'stays expired after a hole outside the time that it waited, though a late step came at its end',
-      'feed 100 ab, ledger 105, ledger 140 +b late, gap ledger 120 145',
-      '140 confirmed b 40 late; 140 expired a',
-    ],
-    [
-      'is corrected from expired to unknown by a hole in the time that it waited',
-      'feed 100 ab, ledger 105, ledger 140 +b late, gap ledger 108 146',
-      '140 confirmed b 40 late; 140 expired a; 140 unknown a ledger gap, was expired',
-    ],
-    [
-      'stays expired after a hole from before its block was taken back',
-      'feed 100 a, ledger 104 +a, ledger 106 -a, ledger 120, gap ledger 101 105',
-      '104 confirmed a 4; 106 reorged a, was confirmed; 116 expired a, was reorged',
-    ],
-    [
-      'is confirmed late by a step that fills a hole, before the decisions in that hole',
-      'feed 100 a, ledger 105, ledger 140 +a late',
-      '140 confirmed a 40 late',
-    ],
-    [
-      'is replaced by what was in the ledger when it was shown, although a step that fills the hole took that back',
-      'ledger 104 !A, feed 108 a, ledger 120 -A late, ledger 140',
-      '108 replaced a by A; 120 reorged a, was replaced; 130 expired a, was reorged',
-    ],
-    [
-      'is unknown when the ledger may have its rival',
-      'feed 100 a, ledger 104, gap ledger 104 112, feed 118 A, ledger 140',
-      '110 unknown a ledger gap; 128 unknown A ledger gap',
-    ],
-    [
-      'is remembered longer when the feed shows it again, and a new one when it is shown after that',
-      'feed 100 a, ledger 104 +a, feed 112 a, ledger 112, feed 121 a, ledger 121, feed 140 a, ledger 155',
-      '104 confirmed a 4; 150 expired a',
-      { rememberMs: 10 },
-    ],
-    [
-      'is unknown when it is evicted: decided trades go first, then those that only the ledger has, then those that wait',
-      'feed 100 ab, ledger 101 +a, feed 102 cd, ledger 103 +x, feed 104 e, ledger 120',
-      '101 confirmed a 1; 101 unknown b ledger evicted; 103 unknown x feed evicted; ' +
-        '103 unknown c ledger evicted; 112 unknown d ledger evicted; 114 unknown e ledger evicted',
-      { maxTrades: 3 },
-    ],
-    [
-      'is unknown when more than maxTrades wait behind a ledger that stands still',
-      'feed 100 abcd',
-      '100 unknown a ledger evicted',
-      { maxTrades: 3 },
-    ],
-    [
-      'is unknown instead of unseen until its block is depth steps above the last eviction',
-      'feed 100 a, ledger 101 +a, feed 102 b, ledger 114, ledger 120 +x, ledger 130 +y, ledger 140',
-      '101 confirmed a 1; 112 unknown b ledger evicted; 123 unknown x feed evicted; 133 unseen y',
-      { maxBytes: 2, rememberMs: 1 },
-      3,
-    ],
-    ['is not evicted by as many bytes as maxBytes', 'feed 100 abcd', '', { maxBytes: 8 }],
-    [
-      'is unknown when more than maxBytes wait behind a ledger that stands still',
-      'feed 100 abcd, feed 101 ef',
-      '100 unknown a ledger evicted; 100 unknown b ledger evicted',
-      { maxBytes: 8 },
-    ],
-    [
-      'is unknown where the feed had an outage',
-      'feed 100 a, clock 102, lost feed 102 102, ledger 104 +ab, clock 106, open feed 106, gap feed 102 106, ledger 130',
-      '104 confirmed a 4; 107 unknown b feed gap',
-    ],
-    [
-      'is unknown where the feed had stopped, until it is subscribed again',
-      'feed 100 a, stop feed 101, ledger 105 +c, open feed 110, feed 111 b, ledger 130',
-      '108 unknown c feed gap; 110 expired a; 121 expired b',
-    ],
-    [
-      'is unknown for the time before a side has begun',
-      'open feed 0, feed 100 a, open ledger 101, ledger 104 +b, feed 115 c, ledger 130',
-      '107 unseen b; 110 unknown a ledger start; 125 expired c',
-    ],
-  ])('%s', (...[, history, lines, options, depth]) => {
-    expect(play(history, options, depth).join('; ')).toBe(lines);
+  it.each(scenarios(outcomes))('%s', (_title, history, lines, options) => {
+    expect(play(history, options).join('; ') || 'nothing').toBe(lines);
   });
 
-  it('is not decided before the other side has begun', () => {
-    const { feed, feed$, passTo, emitted } = driven();
-    feed$.next(opened(0));
-    feed(100, 'a');
-    passTo(1_000);
-    expect(emitted.map(({ type }) => type)).toEqual(['opened']);
-  });
-
-  it('is unknown when the steps that wait for a feed that has not begun exceed maxTrades', () => {
-    const { ledger, lines } = driven({ maxTrades: 2 });
-    ledger(100, 'abc');
-    expect(lines()).toEqual(['100 unknown a feed evicted']);
+  it('is not replaced without the option slot, even if the ledger has slots', () => {
+    const lines = play('feed 100 a, ledger 104 +a, ledger 106 +A -a, ledger 120', { slot: undefined });
+    expect(lines.slice(1)).toEqual(['106 reorged a, was confirmed', '109 unseen A', '116 expired a, was reorged']);
   });
 
   it('is doubted by a step that fills a hole only after the steps before it', () => {
@@ -421,44 +343,6 @@ describe('settle', () => {
     expect(gaps).toHaveLength(1_000);
     expect(gaps[0]).toMatchObject({ from: 10, to: 1_015 });
     expect(gaps.at(-1)).toEqual(gapOf(11_000, 11_005));
-  });
-
-  it('goes on after the end of the feed until its trades are decided, and then completes', () => {
-    const { feed, feed$, ledger, lines, ends } = settled();
-    feed(100, 'a', 'b');
-    feed$.complete();
-    ledger(104, 'a');
-    expect(ends).toEqual([]);
-    ledger(120);
-    expect(lines()).toEqual(['104 confirmed a 4', '110 expired b']);
-    expect(ends).toEqual(['complete']);
-  });
-
-  it('makes open trades unknown when both are over', () => {
-    const { feed, feed$, ledger, ledger$, lines, ends } = settled();
-    feed(100, 'a');
-    ledger(104, 'b');
-    feed$.complete();
-    ledger$.complete();
-    expect(lines()).toEqual(['104 unknown a ledger end', '104 unknown b feed end']);
-    expect(ends).toEqual(['complete']);
-  });
-
-  it.each(['feed$', 'ledger$'] as const)('makes open trades unknown when %s errors, and errors', (name) => {
-    const world = settled();
-    world.feed(100, 'a');
-    world[name].error(new Error('over'));
-    expect(world.lines()).toEqual(['100 unknown a ledger end']);
-    expect(world.ends).toEqual(['Error: over']);
-  });
-
-  it('makes trades that wait longer than the ledger lasted unknown, because it ended', () => {
-    const { feed, ledger, ledger$, passTo, lines } = settled();
-    feed(100, 'a');
-    ledger(104);
-    ledger$.complete();
-    passTo(130);
-    expect(lines()).toEqual(['110 unknown a ledger end']);
   });
 
   it('errors when key, slot or keep throws, and unsubscribes from both', () => {

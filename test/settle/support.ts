@@ -7,7 +7,7 @@ import { settle } from '../../src/settle/settle.js';
 import { frameOf, opened, watermark } from '../operators/stream.js';
 
 export type Step = LedgerStep<string> | ClusterLifecycleEvent;
-type Options = Partial<SettleOptions<Frame, string, string>>;
+export type Options = Partial<SettleOptions<Frame, string, string>>;
 
 /** Trades of the same slot differ only in case. */
 export const entries = (keys: string): readonly LedgerEntry<string>[] =>
@@ -97,3 +97,15 @@ export const inWords = (outcome: Outcome<unknown, string>): string => {
   }[state]();
   return `${at} ${state} ${key}${more}${previous === undefined ? '' : `, was ${previous.state}`}`;
 };
+
+/** Reads scenarios: a title, with options in brackets, and below it what happens and what comes of it. */
+export const scenarios = (text: string) =>
+  text
+    .trim()
+    .split(/\n(?! )/)
+    .map((each) => {
+      const [title = '', happens = '', ...lines] = each.split(/\n +/);
+      const options = /\((\w+(?: \d+)?(?:, \w+(?: \d+)?)*)\)$/.exec(title)?.[1]?.split(', ') ?? [];
+      const entries = options.map((option) => option.split(' ')).map(([name, value]) => [name, Number(value ?? 1)]);
+      return [title, happens, lines.join(' '), Object.fromEntries(entries) as Record<string, number>] as const;
+    });
