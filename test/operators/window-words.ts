@@ -23,16 +23,13 @@ export const letters: Readonly<Record<string, AtTime>> = {
 
 /**
  * Reads events with their times: `o3` opens, `a5` is a frame, `x9` ends the connection, `x9<7` too, but since 7, `g7-9` is
- * a gap, `w9` a watermark, `i9` a ticket. For other letters see {@link letters}; the rest are frames.
+ * a gap, `g7-9+3` one of 3 frames, `w9` a watermark, `i9` a ticket. For other letters see {@link letters}; the rest are frames.
  */
 export const events = (words: string): FeedEvent[] =>
   words.split(' ').map((word) => {
-    const [letter, at, other] = [word.charAt(0), ...word.slice(1).split(/[<-]/).map(Number)] as [
-      string,
-      number,
-      number,
-    ];
-    if (letter === 'g') return gapOf(at, other);
+    const [at, other, missed] = word.slice(1).split(/[<+-]/).map(Number) as [number, number, number?];
+    const letter = word.charAt(0);
+    if (letter === 'g') return { ...gapOf(at, other), ...(missed !== undefined && { missed }) };
     if (letter === 'w') return watermark(at);
     if (letter === 'i') return issued(at);
     if (letter === 'x' && word.includes('<')) return disconnected(at, { endedAt: other });

@@ -9,7 +9,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import type { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { disconnected, emittedBy, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
-import { type AtTime, events, inWords, letters, stamped, stopped, words } from './window-words.js';
+import { events, inWords, letters, stamped, stopped, words } from './window-words.js';
 
 /** Returns the key of a frame: the first letter of its text. */
 const by = (frame: Frame): string => frame.text().charAt(0);
@@ -116,52 +116,34 @@ describe('a window by key', () => {
   });
 });
 
-const checkCounted = (
-  source: string,
-  expected: string,
-  windows: Readonly<Record<string, string>>,
-  events: Readonly<Record<string, AtTime>> = {},
-  sub?: string,
-): void =>
-  marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-    const source$ = cold(source, { ...letters, ...events });
-    expectObservable(source$.pipe(stamped(scheduler), countWindow(2), words()), sub).toBe(expected, windows);
-    if (sub !== undefined) expectSubscriptions(source$.subscriptions).toBe(sub);
-  });
-
 describe('countWindow', () => {
   it('emits a window at every n-th frame, which lasts from the first to the last frame', () => {
-    const source = '  o-a--b--c-----d--e-';
-    const sub = '     ^-----------------!';
-    const expected = '-----W--------X----';
-    checkCounted(source, expected, { W: '2-5 ab', X: '8-14 cd' }, {}, sub);
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = cold('o-a--b--c-----d--e-', letters);
+      const sub = '         ^-----------------!';
+      const expected = '    -----W--------X----';
+      const windows$ = source$.pipe(stamped(scheduler), countWindow(2), words());
+      expectObservable(windows$, sub).toBe(expected, { W: '2-5 ab', X: '8-14 cd' });
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
   });
 
-  it('adds a gap between two windows to the later one', () => {
-    const source = '  o-ab-x-(og)-c--d--e--a';
-    const expected = '---W-----------X-----Y';
-    checkCounted(
-      source,
-      expected,
-      { W: '2-3 ab', X: '12-15 cd gap 5-7', Y: '18-21 ea' },
-      { g: (at) => gapOf(5, at) },
-      '^---------------------!',
-    );
-  });
-
-  it('emits a started window as incomplete before it completes or errors, and nothing if it has no items', () => {
-    checkCounted('o-a-|', '----(W|)', { W: '2-2 a partial' });
-    checkCounted('o-a-#', '----(W#)', { W: '2-2 a partial' });
-    checkCounted('o-ab-|', '---W-|', { W: '2-3 ab' });
-    checkCounted('o-ab-x|', '---W--|', { W: '2-3 ab' });
-    checkCounted('o-|', '--|', {});
-    checkCounted('--#', '--#', {});
-  });
-
-  it("reports an outage that hasn't ended when the window does", () => {
-    checkCounted('o-a--x--|', '--------(W|)', { W: '2-5 a gap 5-5' });
-    const late$ = from(events('o0 a20 x30<21 b31 c32 g21-33'));
-    expect(emittedBy(late$.pipe(countWindow(2), words()))).toEqual(['20-31 ab gap 21-31', '32-33 c gap 21-33']);
+  it.each([
+    [
+      'adds a gap between two windows to the later one',
+      'o0 a1 b2 x5 o7 g5-7 c9 d12 e15',
+      '1-2 ab | 9-12 cd gap 5-7 | 15-15 e partial',
+    ],
+    ['emits a started window as incomplete in the end', 'o0 a2', '2-2 a partial'],
+    ['emits nothing in the end without items', 'o0 a2 b3 x4', '2-3 ab'],
+    ["reports an outage that hasn't ended when the feed does", 'o0 a2 x5', '2-5 a gap 5-5'],
+    [
+      "reports an outage that hasn't ended when the window does",
+      'o0 a20 x30<21 b31 c32 g21-33',
+      '20-31 ab gap 21-31 | 32-33 c gap 21-33',
+    ],
+  ])('%s', (_title, row, lines) => {
+    expect(emittedBy(from(events(row)).pipe(countWindow(2), words())).join(' | ')).toBe(lines);
   });
 
   it('reads the clock for an item that has no time', () => {
