@@ -9,7 +9,7 @@ import { optionsFor } from '../support/feed.js';
 import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, startWire, text } from '../support/wire.js';
-import { disconnected, frameOf, gapOf, lost, marbles, opened, watermark } from './stream.js';
+import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 import fc from 'fast-check';
 
 const stale = (since: number, newestAt: number | undefined, maxAgeMs = 100): Freshness => {
@@ -23,59 +23,70 @@ const framesAt = (scheduler: TestScheduler, times: readonly number[]): Observabl
   merge(NEVER, ...times.map((at) => timer(at, scheduler).pipe(map(() => frameOf('f', at)))));
 const every50Ms = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n * 50);
 
+const recorded = (at: number) => Object.assign(new Frame('market', Buffer.from('r'), false, at, 1), { offset: at });
+
 describe('freshness with maxAgeMs', () => {
-  it('emits stale once the newest frame is too old, and fresh with the next frame', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      const values = { f: frameOf('f', 0), g: frameOf('g', 50), h: frameOf('h', 551) };
-      const source$ = cold('f 49ms g 500ms h 20ms |', values);
-      const expected = '    160ms S 390ms F 20ms |';
-      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe(expected, {
-        S: stale(150, 50),
-        F: fresh(551),
-      });
-      expectSubscriptions(source$.subscriptions).toBe('^ 571ms !');
-    });
-  });
-
-  it("counts from the subscription until the first frame, and doesn't take opened for one", () => {
+  it.each<[title: string, source: string, expected: string, values: object]>([
+    [
+      'emits stale once the newest frame is too old, and fresh with the next frame',
+      'f 49ms g 500ms h 20ms |',
+      '160ms S 390ms F 20ms |',
+      { f: frameOf('f', 0), g: frameOf('g', 50), h: frameOf('h', 551), S: stale(150, 50), F: fresh(551) },
+    ],
+    [
+      "counts from the subscription until the first frame, and doesn't take opened for one",
+      '50ms o 449ms |',
+      '110ms S 389ms |',
+      { o: opened(50), S: stale(100, undefined) },
+    ],
+    [
+      'goes stale in an outage, and fresh with the first frame after it',
+      'f 19ms d 279ms (og) 6ms h',
+      '110ms S 199ms F',
+      {
+        ...{ f: frameOf('f', 0), d: disconnected(20), o: opened(300), g: gapOf(20, 300), h: frameOf('h', 310) },
+        ...{ S: stale(100, 0), F: fresh(310) },
+      },
+    ],
+    [
+      'waits 10 ms beyond the limit for frames that a busy process reads late',
+      'f 104ms g 500ms |',
+      '215ms S 390ms |',
+      { f: frameOf('f', 0), g: frameOf('g', 105), S: stale(205, 105) },
+    ],
+    [
+      "doesn't become fresh when a relay sends frames late",
+      '299ms (abc) 46ms |',
+      '110ms S 188ms F 50ms |',
+      { a: frameOf('a', 150), b: frameOf('b', 199), c: frameOf('c', 305), S: stale(100, undefined), F: fresh(305) },
+    ],
+    [
+      'takes the time of arrival for an item that has no time',
+      '49ms x 200ms |',
+      '159ms S 90ms |',
+      { S: stale(149, 49) },
+    ],
+    [
+      'takes the times of the records of a log as the clock',
+      '(abgcd) 500ms |',
+      '(SF) 503ms |',
+      {
+        ...{ a: recorded(1_000), b: recorded(1_050), g: { ...gapOf(1_050, 2_000), offset: 1 } },
+        ...{ c: recorded(2_001), d: recorded(2_050), S: stale(1_150, 1_050), F: fresh(2_001) },
+      },
+    ],
+    [
+      'uses the clock again once a watermark says that a log is live',
+      '(bw) 500ms |',
+      '110ms S 393ms |',
+      { b: recorded(0), w: watermark(0), S: stale(100, 0) },
+    ],
+  ])('%s', (_title, source, expected, values) => {
     marbles(({ cold, expectObservable }, scheduler) => {
-      const source$ = cold('50ms o 449ms |', { o: opened(50) });
-      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('110ms S 389ms |', {
-        S: stale(100, undefined),
-      });
-    });
-  });
-
-  it('goes stale in an outage, and fresh with the first frame after it', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const outage = { d: disconnected(20), o: opened(300), g: gapOf(20, 300) };
-      const values = { ...outage, f: frameOf('f', 0), h: frameOf('h', 310) };
-      const source$ = cold('f 19ms d 279ms (og) 6ms h', values);
-      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler })), '400ms !').toBe('110ms S 199ms F', {
-        S: stale(100, 0),
-        F: fresh(310),
-      });
-    });
-  });
-
-  it('waits 10 ms beyond the limit for frames that a busy process reads late', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const values = { f: frameOf('f', 0), g: frameOf('g', 105) };
-      const source$ = cold('f 104ms g 500ms |', values);
-      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('215ms S 390ms |', {
-        S: stale(205, 105),
-      });
-    });
-  });
-
-  it("doesn't become fresh when a relay sends frames late", () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const values = { a: frameOf('a', 150), b: frameOf('b', 199), c: frameOf('c', 305) };
-      const source$ = cold('299ms (abc) 46ms |', values);
-      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('110ms S 188ms F 50ms |', {
-        S: stale(100, undefined),
-        F: fresh(305),
-      });
+      const source$ = cold(source, values as Record<string, unknown>);
+      const states$ = source$.pipe(freshness({ maxAgeMs: 100, scheduler }));
+      const end = expected.endsWith('|') ? undefined : '^ 400ms !';
+      expectObservable(states$, end).toBe(expected, values as Record<string, Freshness>);
     });
   });
 
@@ -126,13 +137,6 @@ describe('freshness with maxAgeMs', () => {
       subscription.unsubscribe();
     },
   );
-
-  it('takes the time of arrival for an item that has no time', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const states$ = cold('49ms x 200ms |').pipe(freshness({ maxAgeMs: 100, scheduler }));
-      expectObservable(states$).toBe('159ms S 90ms |', { S: stale(149, 49) });
-    });
-  });
 });
 
 describe('freshness with factor', () => {
@@ -171,25 +175,6 @@ describe('freshness with factor', () => {
 });
 
 describe('freshness of a log', () => {
-  const recorded = (at: number) => Object.assign(new Frame('market', Buffer.from('r'), false, at, 1), { offset: at });
-
-  it('takes the times of its records as the clock', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const gap = { ...gapOf(1_050, 2_000, lost(1_050)), offset: 1 };
-      const values = { a: recorded(1_000), b: recorded(1_050), g: gap, c: recorded(2_001), d: recorded(2_050) };
-      const states$ = cold('(abgcd) 500ms |', values).pipe(freshness({ maxAgeMs: 100, scheduler }));
-      expectObservable(states$).toBe('(SF) 503ms |', { S: stale(1_150, 1_050), F: fresh(2_001) });
-    });
-  });
-
-  it('uses the clock again once a watermark says that the log is live', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const [at, b] = [scheduler.now(), recorded(scheduler.now())];
-      const states$ = cold('(bw) 500ms |', { b, w: watermark(at) }).pipe(freshness({ maxAgeMs: 100, scheduler }));
-      expectObservable(states$).toBe('110ms S 393ms |', { S: stale(at + 100, at) });
-    });
-  });
-
   it('takes its limit from the observed intervals, as in a live feed', () => {
     const states: Freshness[] = [];
     const source$ = new Subject<unknown>();
