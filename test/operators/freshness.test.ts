@@ -86,7 +86,7 @@ describe('freshness with maxAgeMs', () => {
       const source$ = cold(source, values as Record<string, unknown>);
       const states$ = source$.pipe(freshness({ maxAgeMs: 100, scheduler }));
       const end = expected.endsWith('|') ? undefined : '^ 400ms !';
-      expectObservable(states$, end).toBe(expected, values as Record<string, Freshness>);
+      expectObservable(states$, end).toBe(expected, values);
     });
   });
 
