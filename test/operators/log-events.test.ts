@@ -80,43 +80,36 @@ describe('logEvents', () => {
     expect(String(calls[2]?.[1])).toBe('Connected to market (connection 1)');
   });
 
-  it('calls `log` if a logger has no `info`, as in NestJS, and logs a gap with an unknown number of frames', () => {
+  it('calls `log` if a logger has no `info`, as in NestJS', () => {
     const { logger, texts } = memoryLogger();
     const { info: log, ...others } = logger;
-    from([events.o, gapOf(5, 9)])
+    of(events.o)
       .pipe(logEvents({ ...others, log }))
       .subscribe();
-    expect(texts()).toEqual([
-      ['info', 'Connected to market (connection 1)'],
-      ['warn', 'Frames may be missing: 4 ms from 1970-01-01T00:00:00.005Z on'],
-    ]);
+    expect(texts()).toEqual([['info', 'Connected to market (connection 1)']]);
   });
 
-  it('logs what the engine of a cluster refuses and what to do about it, and when it has recovered', () => {
-    const { logger, texts } = memoryLogger();
-    const refused = { type: 'engine-refused', at: 7, since: 6, operation: 'write' } as const;
-    const told = { message: 'READONLY', advice: 'Connect to the primary server.' };
-    const recovered = { type: 'engine-recovered', at: 9 } as const;
-    of({ ...refused, ...told }, { ...recovered, durationMs: 3 }, { ...recovered, durationMs: 0 })
-      .pipe(logEvents(logger))
-      .subscribe();
-    expect(texts()).toEqual([
-      ['warn', "Can't write the cluster's key: READONLY. Connect to the primary server."],
-      ['info', "The cluster's engine works again, after 3 ms"],
-      ['info', "The cluster's engine works again"],
-    ]);
-  });
+  const refused = { type: 'engine-refused', at: 7, since: 6, operation: 'write', message: 'READONLY' } as const;
+  const recovered = { type: 'engine-recovered', at: 9, durationMs: 3 } as const;
+  const around = 'around 00:00:00.005: The connection dropped without a close frame';
 
-  it.each([
-    [undefined, 'Frames may be missing around 00:00:00.005: The connection dropped without a close frame'],
-    [0, 'Frames may be missing around 00:00:00.005: The connection dropped without a close frame'],
-    [3, 'Frames may be missing: 3 frames around 00:00:00.005: The connection dropped without a close frame'],
-  ])('writes a gap of 0 ms with %p missing frames without a number of ms, or of 0 frames', (missed, text) => {
+  it.each<[what: string, event: unknown, level: string, text: string]>([
+    ['a gap', gapOf(5, 9), 'warn', 'Frames may be missing: 4 ms from 1970-01-01T00:00:00.005Z on'],
+    ['a gap of 0 ms, by its cause', gapOf(5, 5), 'warn', `Frames may be missing ${around}`],
+    ['a gap of 0 ms and 0 frames', { ...gapOf(5, 5), missed: 0 }, 'warn', `Frames may be missing ${around}`],
+    ['a gap of 0 ms and 3 frames', { ...gapOf(5, 5), missed: 3 }, 'warn', `Frames may be missing: 3 frames ${around}`],
+    [
+      "what a cluster's engine refuses",
+      { ...refused, advice: 'Wait.' },
+      'warn',
+      "Can't write the cluster's key: READONLY. Wait.",
+    ],
+    ['that it has recovered', recovered, 'info', "The cluster's engine works again, after 3 ms"],
+    ['that it has recovered at once', { ...recovered, durationMs: 0 }, 'info', "The cluster's engine works again"],
+  ])('writes %s as a text', (_what, event, level, text) => {
     const { logger, texts } = memoryLogger();
-    of(missed === undefined ? gapOf(5, 5) : { ...gapOf(5, 5), missed })
-      .pipe(logEvents(logger))
-      .subscribe();
-    expect(texts()).toEqual([['warn', text]]);
+    of(event).pipe(logEvents(logger)).subscribe();
+    expect(texts()).toEqual([[level, text]]);
   });
 
   const unreachable = disconnected(1, { stage: 'ticket', code: 'ticket-endpoint-unreachable', closeCode: undefined });
