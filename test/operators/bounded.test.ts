@@ -59,18 +59,6 @@ describe('BoundedQueue', () => {
     ]);
   });
 
-  it('reports a long overflow every second', () => {
-    const { queue, reports, clock } = queueOf({ capacity: 1 });
-    for (clock.now = 0; clock.now <= 2_500; clock.now += 100) offerAll(queue, 1);
-    queue.end();
-    expect(reports.map(({ reason, dropped, from, to }) => [reason, dropped, from, to])).toEqual([
-      ['overflow', 11, 100, 1_100],
-      ['overflow', 11, 1_200, 2_200],
-      ['overflow', 3, 2_300, 2_500],
-      ['ended', 1, 2_600, 2_600],
-    ]);
-  });
-
   it('resets its counts before `onDrop` can throw or cause another drop', () => {
     const dropped: number[] = [];
     const { queue, clock } = queueOf({
@@ -378,17 +366,14 @@ describe('mergeMapBounded', () => {
 });
 
 describe('drops of mergeMapBounded', () => {
-  it.each([
-    ['are reported after a second, by the clock of the scheduler', 995, [3, 1, 1]],
-    ['are not reported earlier while they continue', 994, [4, 1]],
-  ])('%s', (_title, waitMs, received) => {
+  it('are reported after a second, by the clock of the scheduler', () => {
     const reports: DropReport[] = [];
     marbles(({ cold, expectObservable }) => {
       const options = { capacity: 1, onDrop: (report: DropReport) => reports.push(report) };
-      const source = cold(`a 99ms (bcd) ${waitMs}ms e 99ms f`); // c, d, e and f each drop the value before
+      const source = cold('a 99ms (bcd) 995ms e 99ms f'); // c, d, e and f each drop the value before
       expectObservable(source.pipe(mergeMapBounded(() => NEVER, options)), '3s !').toBe('');
     });
-    expect(reports.map(({ dropped }) => dropped)).toEqual(received);
+    expect(reports.map(({ dropped }) => dropped)).toEqual([3, 1, 1]);
     expect(reports[0]).toMatchObject({ reason: 'overflow', from: 100 });
     expect(reports.at(-1)).toMatchObject({ reason: 'ended', total: 5, to: 3_000 });
   });
