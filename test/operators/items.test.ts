@@ -48,8 +48,8 @@ const eventsAt = (at: number) => [
 ];
 
 describe('isLifecycle', () => {
-  it.each(eventsAt(1))('knows $type', (event) => {
-    expect(isLifecycle(event)).toBe(true);
+  it('knows each event', () => {
+    expect(eventsAt(1).filter((event) => !isLifecycle(event))).toEqual([]);
   });
 
   it('returns false for frames, values created from them, all other values, and events at no time', () => {
@@ -263,18 +263,13 @@ describe('conflate', () => {
   });
 
   it('emits the waiting values, then errors when `key` throws and unsubscribes from the source', () => {
-    const source = new Subject<string>();
+    const source = new Subject<{ readonly key: string } | undefined>();
     const received: unknown[] = [];
-    const key = (text: string) => {
-      if (text === 'bad') throw new Error('mine');
-      return text;
-    };
-    source
-      .pipe(conflate(key, 10_000))
-      .subscribe({ next: (each) => received.push(each), error: (error: unknown) => received.push(error) });
-    source.next('good');
-    source.next('bad');
-    expect(received).toEqual([new Conflated('good', 'good', 1), new Error('mine')]);
+    const error = (thrown: unknown) => received.push(thrown);
+    source.pipe(conflate((each) => each!.key, 10_000)).subscribe({ next: (each) => received.push(each), error });
+    source.next(item('a1'));
+    source.next(undefined);
+    expect(received).toEqual([newest('a1', 1), expect.any(TypeError)]);
     expect(source.observed).toBe(false);
   });
 
