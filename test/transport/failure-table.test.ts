@@ -161,27 +161,22 @@ describe('networkFailure', () => {
     expect(networkFailure('handshake', error, asIs).code).toBe('handshake-unreachable');
   });
 
-  it('describes an OpenSSL error by its reason, and keeps the whole error as the cause', () => {
-    const line =
-      '809CE8416D7F0000:error:0A000102:SSL routines:unsupported protocol:../deps/openssl/statem_lib.c:1986:\n';
-    const error = Object.assign(errorOf(line, 'ERR_SSL_UNSUPPORTED_PROTOCOL'), {
+  it('describes an OpenSSL error or line by its reason, and keeps the whole error as the cause', () => {
+    const line = (reason: string) =>
+      `write EPROTO 80F:error:0A00010B:SSL routines:ssl3_get_record:${reason}:../ssl3_record.c:350:\n`;
+    const error = Object.assign(errorOf(line('other'), 'ERR_SSL_X'), {
       library: 'SSL routines',
-      reason: 'unsupported protocol',
+      reason: 'unsupported',
     });
-    const { detail, cause } = networkFailure('ticket', error, asIs);
-    expect(detail).toBe('TLS: unsupported protocol');
-    expect(cause).toMatchObject({ message: line, code: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
-  });
-
-  it('describes an OpenSSL line in a write error by its reason, and a server without TLS in a sentence', () => {
-    const error = (reason: string) =>
-      errorOf(
-        `write EPROTO 80F:error:0A00010B:SSL routines:ssl3_get_record:${reason}:../ssl3_record.c:350:\n`,
-        'EPROTO',
-      );
-    expect(networkFailure('handshake', error('length mismatch'), asIs).detail).toBe('TLS: length mismatch');
-    expect(networkFailure('ticket', error('wrong version number'), asIs).detail).toBe('TLS: wrong version number');
-    expect(networkFailure('handshake', error('wrong version number'), asIs)).toMatchObject({
+    expect(networkFailure('ticket', error, asIs)).toMatchObject({
+      detail: 'TLS: unsupported',
+      cause: { message: line('other'), code: 'ERR_SSL_X' },
+    });
+    expect(networkFailure('ticket', errorOf(line('wrong version number')), asIs).detail).toBe(
+      'TLS: wrong version number',
+    );
+    expect(networkFailure('handshake', errorOf(line('length mismatch')), asIs).detail).toBe('TLS: length mismatch');
+    expect(networkFailure('handshake', errorOf(line('wrong version number')), asIs)).toMatchObject({
       code: 'handshake-unreachable',
       detail: 'the server answered without TLS, although the address begins with `wss:`',
     });
@@ -228,21 +223,12 @@ describe('networkFailure', () => {
 });
 
 describe('safeCause', () => {
-  it('copies the stack without secrets', () => {
-    const secret = 'tkt-planted-0815';
-    const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
-    expect(safeCause(below, redactor(new Secret(secret))).stack).toBe('Error: [secret]\n    at [secret]');
-    expect(safeCause({ message: `no stack: ${secret}` }, redactor(new Secret(secret))).stack).toBe(
-      'no stack: [secret]',
-    );
-  });
-
   it('contains only text that went through the redactor', () => {
     fc.assert(
-      fc.property(fc.string(), fc.string(), (message, other) => {
-        const below = Object.assign(new Error(message, { cause: other }), { other });
-        expect(safeCause(below, () => 'clean').message).toBe('clean');
-        expect(Object.keys(safeCause(below, () => 'clean'))).toEqual([]);
+      fc.property(fc.string(), fc.string(), fc.option(fc.string()), (message, other, stack) => {
+        const below = Object.assign(new Error(message, { cause: other }), { other, stack });
+        const { message: shown, stack: shownStack, ...more } = safeCause(below, () => 'clean');
+        expect([shown, shownStack, more]).toEqual(['clean', 'clean', {}]);
       }),
     );
   });

@@ -1,29 +1,20 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import { config, lastValueFrom, of, take, toArray } from 'rxjs';
+import { lastValueFrom, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { PayloadKind, ReceivedFrame } from '../../src/frames/received-frame.js';
-import { conflate, type Frame, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
+import { type Frame, tradeFeed$ } from '../../src/index.js';
 import { type BufferedSocket, FrameSocket, ReadBuffer } from '../../src/transport/frame-socket.js';
 import { type FrameHandler, frameReader } from '../../src/transport/read-frames.js';
 import { cases } from '../support/cases.js';
-import { type Certificate, certificateFor } from '../support/certificate.js';
+import { certificateFor } from '../support/certificate.js';
 import { optionsFor } from '../support/feed.js';
 import { cuts, serverBytes } from '../support/server-bytes.js';
-import { waitFor } from '../support/wait-for.js';
-import {
-  close,
-  type HandshakeStep,
-  startWire,
-  subprotocol,
-  switching,
-  switchingFor,
-  wsFrame,
-} from '../support/wire.js';
+import { close, type HandshakeStep, startWire, switching, switchingFor, wsFrame } from '../support/wire.js';
 
 const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(500));
 const maxFrameBytes = 66_000;
@@ -325,207 +316,56 @@ describe('a ReadBuffer', () => {
   });
 });
 
-/** A frame as a subscriber sees it. */
-type Read = readonly [isBinary: boolean, payload: string];
+/** Frames that fill several reads. */
+const many = Array.from({ length: 400 }, (_, n) => ({
+  opcode: n % 2 === 0 ? 1 : 2,
+  text: `${n} of many `.padEnd(900, n % 3 === 0 ? '€' : 'x'),
+}));
+const manyTexts = many.map((each) => each.text);
 
-const readOf = ({ isBinary, data }: Pick<Frame, 'isBinary' | 'data'>): Read => [isBinary, data.toString('base64')];
-
-/** Reads a frame at some time, in some way, and resolves with what it saw. */
-type Look = (frame: Frame, n: number) => Read | Promise<Read>;
-
-const asText = (frame: Frame): Read =>
-  frame.isBinary ? readOf(frame) : [false, Buffer.from(frame.text()).toString('base64')];
-
-/** Returns what both looks saw, or both results if they differ. */
-const bothOf = (first: Read, second: Read): Read =>
-  first[1] === second[1] ? second : [second[0], `${first[1]} and later ${second[1]}`];
-
-/** Reads a frame only once the connection has ended: see `ourFrames`. */
-const lateOf = (frame: Frame): Promise<Read> => new Promise((resolve) => void atEnd.push(() => resolve(asText(frame))));
-const atEnd: (() => void)[] = [];
-
-const looks: Record<string, Look> = {
-  'as text, at once': asText,
-  'as bytes, at once': readOf,
-  'as text, in a microtask': (frame) => Promise.resolve(frame).then(asText),
-  'in a timer': (frame) => new Promise((resolve) => setTimeout(() => resolve(asText(frame)))),
-  'as bytes in a timer, and as text before': (frame) => {
-    frame.text();
-    return new Promise((resolve) => setTimeout(() => resolve(readOf(frame))));
-  },
-  'as text twice, at once and in a timer': (frame) => {
-    const first = asText(frame);
-    return new Promise((resolve) => setTimeout(() => resolve(bothOf(first, asText(frame)))));
-  },
-  'by the size, at once, and as bytes in a timer': (frame) => {
-    const { byteLength } = frame;
-    return new Promise((resolve) =>
-      setTimeout(() => resolve(byteLength === frame.data.length ? readOf(frame) : [frame.isBinary, 'wrong size'])),
-    );
-  },
-  'never, but at the end': (frame) => lateOf(frame),
-  'by an operator that stores it': (frame) =>
-    lastValueFrom(of(frame).pipe(conflate(({ connection }) => connection, 1_000))).then(({ value }) => asText(value)),
+const sendMany: HandshakeStep = (peer) => {
+  const sent = [...many.map(({ opcode, text }) => wsFrame(opcode, text)), close(4001, 'done')];
+  peer.socket.write(Buffer.concat([Buffer.from(switching(peer)), ...sent]));
 };
 
-const payloads = fc.oneof(
-  fc.constantFrom(0, 1, 125, 126, 4_000, 70_000).map((size) => ({ opcode: 1, bytes: Buffer.alloc(size, '{"n":12}') })),
-  fc.string({ unit: 'grapheme' }).map((text) => ({ opcode: 1, bytes: Buffer.from(text) })),
-  fc.constantFrom(3, 30_000).map((size) => ({ opcode: 1, bytes: Buffer.from('€'.repeat(size)) })),
-  fc
-    .constantFrom(0, 5, 5_000, 300_000)
-    .map((size) => ({ opcode: 2, bytes: Buffer.alloc(size, Buffer.from([200, 7])) })),
-);
-const message = fc.record({
-  payload: payloads,
-  repeats: fc.constantFrom<number[]>(0, 0, 40),
-  splitAt: fc.option(fc.nat(5)),
-  hasPing: fc.boolean(),
-});
-type Message = typeof message extends fc.Arbitrary<infer T> ? T : never;
-
-const encoded = ({ payload: { opcode, bytes }, repeats, splitAt, hasPing }: Message): Buffer => {
-  const ping = hasPing ? wsFrame(9, 'ping') : Buffer.alloc(0);
-  const one =
-    splitAt === null
-      ? [wsFrame(opcode, bytes), ping]
-      : [wsFrame(opcode, bytes.subarray(0, splitAt), false), ping, wsFrame(0, bytes.subarray(splitAt))];
-  const count = bytes.length > 5_000 ? 1 : 1 + repeats;
-  return Buffer.concat(Array.from({ length: count }, () => Buffer.concat(one)));
-};
-
-const streams = fc.record({
-  messages: fc.array(message, { minLength: 1, maxLength: 8 }),
-  cut: fc.constantFrom(2 ** 30, 2 ** 30, 50_000, 16_384, 997),
-});
-type Stream = typeof streams extends fc.Arbitrary<infer T> ? T : never;
-
-/** Writes the response's head, the frames in pieces, and a close frame along with the last piece. */
-const sends =
-  ({ messages, cut }: Stream): HandshakeStep =>
-  (peer) => {
-    const bytes = Buffer.concat([...messages.map(encoded), close(4001, 'done')]);
-    peer.socket.write(switching(peer));
-    const write = (at: number): void => {
-      if (at >= bytes.length || peer.socket.destroyed) return;
-      peer.socket.write(bytes.subarray(at, at + cut), () => setImmediate(write, at + cut));
-    };
-    write(0);
-  };
-
-/** Returns what bare `ws` emits. */
-const bareFrames = (wssUrl: string, ca: string | undefined): Promise<Read[]> =>
-  new Promise((resolve, reject) => {
-    const seen: Read[] = [];
-    new WebSocket(wssUrl, [subprotocol], { ...limits, perMessageDeflate: false, ...(ca && { ca }) })
-      .on('message', (data: Buffer, isBinary) => seen.push(readOf({ data, isBinary })))
-      .on('error', reject)
-      .on('close', () => resolve(seen));
-  });
-
-/** Runs a feed until it stops. */
-const readAll = (options: TradeFeedOptions, next: (frame: Frame) => void): Promise<unknown> =>
-  new Promise((resolve) => {
-    tradeFeed$('market', options).subscribe({ next, error: resolve });
-  });
-
-/** Returns what a subscriber sees if it reads each frame with `look`, at once and when all have arrived. */
-const ourFrames = async (options: TradeFeedOptions, look: Look): Promise<{ seen: Read[]; late: Read[] }> => {
-  const frames: Frame[] = [];
-  const seen: Promise<Read>[] = [];
-  await readAll(options, (each) => {
-    frames.push(each);
-    seen.push(Promise.resolve(look(each, seen.length)));
-  });
-  for (const read of atEnd.splice(0)) read();
-  return { seen: await Promise.all(seen), late: frames.map(readOf) };
-};
-
-const ways = [
-  ['plain', false],
-  ['over TLS', true],
-] as const;
-
-describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
-  let tls: Certificate | undefined;
-  beforeAll(async () => {
-    tls = isTls ? await certificateFor() : undefined;
-  });
-  const start = async (stream: Stream) => {
-    const wire = await startWire({ handshake: [sends(stream)], ...(tls && { tls }) });
+// The operators that keep frames are in test/e2e/held-frames.test.ts.
+describe.each([
+  ['plain', undefined],
+  ['over TLS', await certificateFor()],
+] as const)('frames that are read in place, %s', (_, tls) => {
+  const start = async () => {
+    const wire = await startWire({ handshake: [sendMany], ...(tls && { tls }) });
     return { ...wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
   };
 
-  // Reads neighboring frames in different ways, so that the frames of one read end up in all states.
-  const plans = fc.oneof(
-    fc.constantFrom(...Object.keys(looks)).map((name) => [name]),
-    fc.array(fc.constantFrom(...Object.keys(looks)), { minLength: 2, maxLength: 5 }),
-  );
-
-  it('equal those of ws, whenever they are read, and their bytes never change', async () => {
-    await fc.assert(
-      fc.asyncProperty(streams, plans, async (stream, names) => {
-        await using service = await start(stream);
-        const [bare, ours] = await Promise.all([
-          bareFrames(service.wssUrl, tls?.cert),
-          ourFrames(service.options, (frame, n) => (looks[names[n % names.length] as string] as Look)(frame, n)),
-        ]);
-        expect(ours.seen).toEqual(bare);
-        expect(ours.late).toEqual(bare);
-      }),
-      { numRuns: cases(100) },
-    );
-  }, 300_000);
-
-  const many: Stream = {
-    messages: [
-      { payload: { opcode: 1, bytes: Buffer.alloc(900, 'text') }, repeats: 200, splitAt: null, hasPing: false },
-      { payload: { opcode: 2, bytes: Buffer.alloc(900, 'bytes') }, repeats: 200, splitAt: null, hasPing: true },
-    ],
-    cut: 2 ** 30,
-  };
-  const payloadsOf = ({ messages }: Stream) =>
-    messages.flatMap(({ payload, repeats }) => Array<string>(repeats + 1).fill(String(payload.bytes)));
-
-  it('survive when the subscriber throws', async () => {
-    await using service = await start(many);
-    const thrown: unknown[] = [];
-    const { onUnhandledError } = config;
-    config.onUnhandledError = (error) => thrown.push(error);
-    try {
-      const frames: Frame[] = [];
-      await readAll(service.options, (each) => {
-        frames.push(each);
-        throw new RangeError('of the subscriber');
+  it('keep their bytes until the feed stops, and are leased until `next` returns if ws read them', async () => {
+    await using service = await start();
+    const agent = tls ? new HttpsAgent() : new HttpAgent();
+    for (const more of [{}, { agent }]) {
+      const received: ReceivedFrame[] = [];
+      const stillLeased: Frame[] = [];
+      await new Promise((resolve) => {
+        tradeFeed$('market', { ...service.options, ...more }).subscribe({
+          next: (frame) => {
+            const last = received.at(-1);
+            if (last?.payload.isLeased) stillLeased.push(last);
+            received.push(frame as ReceivedFrame);
+          },
+          error: resolve,
+        });
       });
-      await turn();
-      expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
-      await waitFor(() => thrown.length === frames.length);
-    } finally {
-      config.onUnhandledError = onUnhandledError;
+      expect(received.map((frame) => frame.text())).toEqual(manyTexts);
+      expect(received.at(-1)?.payload.isLeased).toBe(false);
+      if ('agent' in more) expect(stillLeased).toEqual([]);
     }
-  });
-
-  it('are leased until `next` returns if ws read them', async () => {
-    await using service = await start(many);
-    const agent = isTls ? new HttpsAgent() : new HttpAgent();
-    const frames: ReceivedFrame[] = [];
-    const stillLeased: Frame[] = [];
-    await readAll({ ...service.options, agent }, (each) => {
-      const last = frames.at(-1);
-      if (last?.payload.isLeased) stillLeased.push(last);
-      if (each instanceof ReceivedFrame) frames.push(each);
-    });
-    expect([stillLeased, frames.at(-1)?.payload.isLeased]).toEqual([[], false]);
-    expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
     agent.destroy();
   });
 
-  it('survive when the subscription ends in the middle of a read', async () => {
-    await using service = await start(many);
+  it('keep their bytes when the subscription ends in the middle of a read', async () => {
+    await using service = await start();
     const frames = await lastValueFrom(tradeFeed$('market', service.options).pipe(take(7), toArray()));
     await turn();
-    expect(frames.map((each) => each.text())).toEqual(payloadsOf(many).slice(0, 7));
+    expect(frames.map((frame) => frame.text())).toEqual(manyTexts.slice(0, 7));
   });
 });
 

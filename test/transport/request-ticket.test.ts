@@ -1,10 +1,10 @@
 /** @lane clock */
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
+import { connect as connectTcp, createServer as createTcp } from 'node:net';
 import { Duplex } from 'node:stream';
 import { firstValueFrom, noop, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
-import { Agent, interceptors } from 'undici';
+import { Agent } from 'undici';
 import { resolveTicketOptions } from '../../src/feed/options.js';
 import {
   type Feed,
@@ -181,28 +181,6 @@ describe('requestTicket', () => {
     await expect(ask(wire, { dispatcher })).resolves.toMatchObject({ feed: 'market' });
     expect(wire.connections).toBe(1);
     await dispatcher.close();
-  });
-
-  it("ends the request of a user's dispatcher when you unsubscribe", async () => {
-    await using wire = await startWire({ ticket: [noop] });
-    const dispatcher = new Agent();
-    const tickets$ = of<Feed>('market').pipe(requestTicket(optionsFor(wire, { dispatcher })));
-    const subscription = tickets$.subscribe();
-    await waitFor(() => wire.tickets.length === 1);
-    const [socket] = wire.open;
-    subscription.unsubscribe();
-    await closed(socket as Socket);
-    expect(wire.tickets).toHaveLength(1);
-    await dispatcher.close();
-  });
-
-  it("follows no redirect, even if a user's dispatcher would", async () => {
-    await using elsewhere = await startWire();
-    await using wire = await startWire({ ticket: [refuse(307, { location: `${elsewhere.baseUrl}/v1/wss/tickets` })] });
-    const dispatcher = new Agent().compose(interceptors.redirect({ maxRedirections: 5 }));
-    await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ code: 'ticket-request-rejected', status: 307 });
-    expect(elsewhere.connections).toBe(0);
-    await dispatcher.destroy();
   });
 
   it('reports a TLS error in the same turn as the end of the TLS handshake', async () => {
@@ -443,17 +421,16 @@ describe('withoutInterimResponses', () => {
   });
 });
 
-const heads = {
-  hints: 'HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n',
-  goOn: 'HTTP/1.1 100 Continue\r\n\r\n',
-  several: 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Go on\r\nx: 1\r\n\r\nHTTP/1.1 199 Later\r\n\r\n',
-};
+const unexpected = [
+  'HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+  'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Go on\r\nx: 1\r\n\r\nHTTP/1.1 199 Later\r\n\r\n',
+].join('');
 
 /** Writes these heads before the ticket and before the 101, alone or in one write with the answer. */
-const informing = (before: string, isAlone: boolean): WireScript => {
+const informing = (isAlone: boolean): WireScript => {
   const then = (socket: Duplex | null, answer: () => void): void => {
     if (!isAlone) socket?.cork();
-    socket?.write(before);
+    socket?.write(unexpected);
     if (isAlone) setTimeout(answer, 5);
     else answer();
     socket?.uncork();
@@ -464,23 +441,18 @@ const informing = (before: string, isAlone: boolean): WireScript => {
   };
 };
 
-describe.each([true, false])('unexpected informational answers (alone: %s)', (isAlone) => {
-  it.each(Object.entries(heads))(
-    'are skipped before each ticket over one connection and before the 101: %s',
-    async (_, before) => {
-      await using wire = await startWire(informing(before, isAlone));
-      const feed$ = tradeFeed$('market', optionsFor(wire, { backoff: { stableAfterMs: 0 } }));
-      const frames = await firstValueFrom(feed$.pipe(take(2), toArray()));
-      expect(frames.map((frame) => frame.text())).toEqual(['a', 'a']);
-      expect(wire.tickets).toHaveLength(2);
-      expect(wire.connections).toBe(3);
-    },
-  );
-
-  it('are also skipped by the dispatcher of proxyFromEnvironment', async () => {
-    await using wire = await startWire(informing(heads.goOn + heads.hints, isAlone));
-    // The same dispatcher connects to loopback hosts directly.
-    const proxy = await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://127.0.0.1:1' } });
-    expect((await firstValueFrom(tradeFeed$('market', optionsFor(wire, proxy)))).text()).toBe('a');
-  });
-});
+it.each([
+  ['alone', true, {}],
+  ['with the answer', false, {}],
+  // This dispatcher connects to loopback hosts directly.
+  ['alone, to proxyFromEnvironment', true, await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://127.0.0.1:1' } })],
+])(
+  'unexpected informational answers are skipped before each ticket and before the 101: %s',
+  async (_, isAlone, more) => {
+    await using wire = await startWire(informing(isAlone));
+    const feed$ = tradeFeed$('market', optionsFor(wire, { ...more, backoff: { stableAfterMs: 0 } }));
+    const frames = await firstValueFrom(feed$.pipe(take(2), toArray()));
+    expect(frames.map((frame) => frame.text())).toEqual(['a', 'a']);
+    expect([wire.tickets.length, wire.connections]).toEqual([2, 3]);
+  },
+);

@@ -4,14 +4,13 @@ import { once } from 'node:events';
 import { Agent as HttpAgent } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { asyncScheduler, defer, noop, type Subscription, VirtualTimeScheduler } from 'rxjs';
+import { asyncScheduler, defer, noop, VirtualTimeScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Agent, Client } from 'undici';
 import { resolveOptions } from '../../src/feed/options.js';
 import { createTradeFeedError, type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { type Connect, connectSocket } from '../../src/transport/connect.js';
 import { MAX_IDLE_MS, renewIdle, reusableSockets, spareSocket } from '../../src/transport/sockets.js';
-import { certificateFor } from '../support/certificate.js';
 import { closed, optionsFor, until } from '../support/feed.js';
 import { type Fate, type Gate, portOf, startGate } from '../support/gate.js';
 import {
@@ -31,7 +30,7 @@ import {
   type TwoOrigins,
 } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
-import { close, issue, refuse, startWire, type TicketStep } from '../support/wire.js';
+import { close, issue, refuse, startWire } from '../support/wire.js';
 
 const clientOf = () => {
   const dispatcher = new Client('http://127.0.0.1:1');
@@ -285,74 +284,31 @@ describe('standby', () => {
     expect([service.tickets.tickets.length, service.tickets.connections]).toEqual([2, 2]);
   });
 
-  describe('with a `backoff.random` that throws', () => {
-    /** Runs a feed whose standby connection is reset, so that it needs a random delay, until it errors. */
-    const stoppedBy = async (thrown: unknown) => {
-      const service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
-      const random = () => {
-        throw thrown;
-      };
-      const feed = await started(service, { backoff: { random } });
-      feed.advance(100);
-      await waitFor(() => feed.errors.length > 0);
-      return { ...service, feed };
+  it('stops the feed with what `backoff.random` throws while a connection is renewed, and closes all', async () => {
+    await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+    const thrown = new Error('no dice');
+    const random = () => {
+      throw thrown;
     };
-
-    it('stops the feed with the same error, and closes all connections', async () => {
-      const thrown = new Error('no dice');
-      await using service = await stoppedBy(thrown);
-      expect(service.feed.errors[0]).toBe(thrown);
-      expect(service.feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
-      await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
-    });
-
-    it('stops the feed at the next attempt if it throws while waiting', async () => {
-      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
-      const thrown = new Error('no dice');
-      let fails = false;
-      const random = () => {
-        if (fails) throw thrown;
-        return 1;
-      };
-      using feed = await started(service, { backoff: { random } });
-      feed.advance(100);
-      await waitFor(() => service.stream.connections === 2);
-      const [stream, standby] = [...service.stream.open];
-      stream?.write(close(1001));
-      await waitFor(() => failuresOf(feed.events).length === 1);
-      fails = true;
-      const spare = last(service.gate.open);
-      standby?.end();
-      await closed(spare);
-      await turns();
-      expect(feed.errors).toEqual([]);
-      feed.advance(30_000);
-      await waitFor(() => feed.errors.length > 0);
-      expect(feed.errors).toEqual([thrown]);
-      expect(service.tickets.tickets).toHaveLength(1);
-    });
+    using feed = await started(service, { backoff: { random } });
+    feed.advance(100);
+    await waitFor(() => feed.errors.length > 0);
+    expect(feed.errors[0]).toBe(thrown);
+    expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
+    await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
   });
 
-  it("opens nothing if a user's dispatcher and agent connect", async () => {
-    await using service = await startTwoOrigins({ handshake: [frames] });
+  it("opens nothing by default, or if a user's dispatcher and agent connect", async () => {
     const [dispatcher, agent] = [new Agent({ pipelining: 0 }), new HttpAgent()];
-    {
-      using feed = await started(service, { dispatcher, agent });
+    for (const options of [{ standby: false }, { dispatcher, agent }]) {
+      await using service = await startTwoOrigins({ handshake: [frames] });
+      using feed = await started(service, options);
       feed.advance(60_000);
       await turns();
+      expect([service.gate.connections, service.tickets.connections]).toEqual([1, 1]);
     }
-    expect(service.gate.connections).toBe(1);
-    expect(service.tickets.connections).toBe(1);
     await dispatcher.close();
     agent.destroy();
-  });
-
-  it('is off by default', async () => {
-    await using service = await startTwoOrigins({ tls, handshake: [frames] });
-    using feed = await started(service, { standby: false });
-    feed.advance(60_000);
-    await turns();
-    expect(service.gate.connections).toBe(1);
   });
 });
 
@@ -508,87 +464,6 @@ describe('renewIdle', () => {
     });
   });
 });
-
-const untrusted = await certificateFor();
-const otherName = await certificateFor('elsewhere.example');
-/** Returns the first failure of a ticket request or handshake after a number of successful connections. */
-const failureAfter = async (
-  service: TwoOrigins,
-  good: number,
-  options: TradeFeedOptions,
-): Promise<Record<string, unknown>> => {
-  const failed = new Promise<Record<string, unknown>>((resolve) => {
-    const report = (failure: { stage: string; code: string; verdict: string; status?: number | undefined }) => {
-      const { stage, code, verdict, status } = failure;
-      if (stage !== 'stream') resolve({ stage, code, verdict, status });
-      return stage !== 'stream';
-    };
-    const subscription: Subscription = tradeFeedEvents$(
-      'market',
-      optionsFor(service, { backoff: stable, ...options }),
-    ).subscribe({
-      next: (event) => {
-        if (event.type === 'disconnected' && report(event.failure)) queueMicrotask(() => subscription.unsubscribe());
-      },
-      error: report,
-    });
-  });
-  const failure = await failed;
-  // Fates belong to connections. On a busy machine, one that took too long was replaced before its handshake.
-  expect(service.stream.handshakes.length).toBeGreaterThanOrEqual(Math.min(good, 1));
-  return failure;
-};
-
-describe('a failure', () => {
-  interface Fault {
-    readonly what: string;
-    readonly fate?: Fate;
-    readonly tls?: typeof tls;
-    readonly ticket?: TicketStep;
-    readonly options?: TradeFeedOptions;
-  }
-  const faults: readonly Fault[] = [
-    { what: 'a reset', fate: 'reset' },
-    { what: 'an end', fate: 'end' },
-    { what: 'no TLS', fate: 'garbage' },
-    { what: 'no answer', fate: 'silence', options: { handshakeTimeoutMs: 1_500 } },
-    { what: 'an unknown CA', tls: untrusted },
-    { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: [tls.cert, otherName.cert] } } },
-    { what: '401', ticket: refuse(401) },
-    { what: '403', ticket: refuse(403) },
-    { what: '429', ticket: refuse(429, { 'retry-after': '1' }) },
-    { what: '500', ticket: refuse(500) },
-    { what: '307', ticket: refuse(307, { location: 'https://127.0.0.1:1' }) },
-    { what: 'an invalid ticket', ticket: issue({ expires_at: 'soon' }) },
-    { what: 'no ticket', ticket: noop, options: { ticketTimeoutMs: 1_500 } },
-    { what: 'no answer to a ticket request', ticket: dropped },
-  ];
-
-  it.each(faults)(
-    'is the same with and without reused sockets: $what',
-    async ({ fate, ticket, tls: certificate, options }) => {
-      await using impostor = await startWire({ tls: certificate ?? tls });
-      const bad: Fate | undefined = certificate ? { port: portOf(impostor.wssUrl) } : fate;
-
-      const failures = await Promise.all(
-        [[0], [1], [2], [1, true]].map(async ([good, standby]) => {
-          const times = good as number;
-          await using service = await startTwoOrigins({
-            tls,
-            fates: (stream) => [...Array.from({ length: times }, () => stream), bad ?? stream],
-            tickets: (issueTicket) => [...Array.from({ length: times }, () => issueTicket), ticket ?? issueTicket],
-            handshake: [expired],
-          });
-          return await failureAfter(service, times, { ...ca, ...options, ...(standby && { standby: true }) });
-        }),
-      );
-      // Once a connection has opened, a wrong certificate no longer stops the feed.
-      const later = certificate && { verdict: 'backoff' };
-      expect(failures).toEqual(failures.map((_, n) => ({ ...failures[0], ...(n > 0 && later) })));
-    },
-  );
-});
-
 describe('unsubscribing', () => {
   /** Unsubscribes once a condition holds. Checks that all sockets close and no others open. */
   const releasedAfter = async (
