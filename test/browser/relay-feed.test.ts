@@ -1,16 +1,12 @@
 /** @lane clock */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import * as t from 'io-ts';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { filter, firstValueFrom, from, lastValueFrom, map, Observable, of, take, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, map, Observable, of, toArray } from 'rxjs';
 import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { afterEnd, pageWakes$ } from '../../src/browser/relay-feed.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
-import { decodeWith } from '../../src/operators/decode-with.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
 import { gaps } from '../../src/operators/gaps.js';
@@ -21,16 +17,16 @@ import { copyFailure, createFailure } from '../../src/protocol/failures/trade-fe
 import { relayError } from '../../src/browser/relay-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
 import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
-import { createRelay, type RelayOptions, type RelayTopic } from '../../src/relay/index.js';
+import type { RelayOptions } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
-import { Clock, essence, frame, isFrame, range, Source } from '../relay/support.js';
+import { Clock, essence, frame, isFrame } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
 import { FakePage } from './fake-page.js';
 import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
-import { serve, serveFeed, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
+import { serve, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
 
 const line = frameLineOf;
 const statusOf = (events: readonly RelayedEvent[]) =>
@@ -134,45 +130,6 @@ describe('relayFeed$: the events', () => {
 });
 
 describe('relayFeed$: a connection that ends', () => {
-  it('is replaced by one that resumes after the last event: each frame arrives once', async () => {
-    const { source, web, receiver } = await serveJoined();
-    source.emit(opened(Date.now()));
-    let sent = 0;
-    for (let round = 0; round < 5; round += 1) {
-      source.frames(...range(sent + 1, sent + 50));
-      sent += 50;
-      if (round % 2 === 0) await receiver.until(({ frames: seen }) => seen.length > 0);
-      web.reset();
-      source.frames(...range(sent + 1, sent + 50));
-      sent += 50;
-      await receiver.until(({ frames: seen }) => seen.length === sent);
-    }
-    expect(receiver.texts).toEqual(range(1, sent).map(String));
-    expect(receiver.types.filter((type) => type === 'gap')).toEqual([]);
-    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 1 });
-    expect(new Set(receiver.types)).toEqual(new Set(['opened', 'relay-lost', 'reconnecting']));
-  });
-
-  it('resumes with one gap at a restarted relay', async () => {
-    const { receiver, ...first } = await serveJoined();
-    const { port } = first.web;
-    first.source.emit(opened(Date.now()), frame('a', Date.now()));
-    await receiver.until(({ texts }) => texts.length === 1);
-    await first.web[Symbol.asyncDispose]();
-    const { source, relay } = await serveRelay({}, {}, port);
-    const keepOpen = relay.messages$().subscribe();
-    atEnd(() => keepOpen.unsubscribe());
-    source.emit(opened(Date.now(), 7));
-    await receiver.until(({ types }) => types.includes('gap'));
-    source.emit(frame('b', Date.now(), 7));
-    await receiver.until(({ texts }) => texts.length === 2);
-    const gap = receiver.lifecycle.find(({ type }) => type === 'gap');
-    expect(gap).toMatchObject({ failure: { code: 'relay-behind' } });
-    expect(gap).not.toHaveProperty('missed');
-    expect(receiver.types.slice(-2)).toEqual(['opened', 'gap']);
-    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 7 });
-  });
-
   it('emits no event of the relay that is earlier than the failure of its first attempt, such as the begin of an outage', async () => {
     const at = Date.now() - 60_000;
     const { url } = await serve(
@@ -230,52 +187,6 @@ describe('relayFeed$: a connection that ends', () => {
     const receiver = receive(url);
     await receiver.until(({ texts }) => texts.length === 1);
     expect(receiver.types).toEqual([code, 'reconnecting']);
-  });
-
-  it('is retried no sooner than Retry-After', async () => {
-    const { url, requests } = await serve(status(503, { 'retry-after': '9' }), ended(hello()));
-    const clock = new Clock(Date.now());
-    const receiver = receive(url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
-    await receiver.until(({ types }) => types.includes('reconnecting'));
-    expect(receiver.lifecycle.at(-1)).toMatchObject({ delayMs: 9_000, attempt: 1 });
-    clock.pass(8_999);
-    expect(requests).toHaveLength(1);
-    clock.pass(1);
-    await waitFor(() => requests.length === 2);
-  });
-
-  it('is retried after growing waits, which restart after a stable connection', async () => {
-    const { turn, write } = withoutNetwork(500, 500, 500, undefined, 500);
-    const { clock, receiver, waits } = receiveInVirtualTime({ idleTimeoutMs: 6_000 });
-    for (let n = 1; n <= 3; n += 1) {
-      await turn();
-      expect(waits()).toHaveLength(n);
-      clock.pass(waits().at(-1)!);
-    }
-    await turn();
-    // The relay sends hello and a heartbeat, then nothing. At the last bytes it was open for longer than `stableAfterMs`.
-    for (const text of [hello(clock.now), ': heartbeat\n\n']) {
-      await write(text);
-      clock.pass(5_500);
-    }
-    clock.pass(500);
-    expect(waits()).toEqual([100, 200, 400, 0]);
-    expect(receiver.types.slice(-2)).toEqual(['relay-stalled', 'reconnecting']);
-    clock.pass(0);
-    await turn();
-    expect(waits().at(-1)).toBe(200);
-    expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 2 });
-  });
-
-  it('is not retried after maxAttempts', async () => {
-    const { url, requests } = await serve(status(500));
-    const receiver = await receive(url, { backoff: { ...quick.backoff, maxAttempts: 2 } }).over();
-    expect(receiver.error).toMatchObject({
-      code: 'retries-exhausted',
-      verdict: 'stop',
-      cause: { code: 'relay-failed' },
-    });
-    expect(requests).toHaveLength(3);
   });
 
   it('is retried when your headers function fails', async () => {
@@ -425,25 +336,17 @@ describe('relayFeed$: `classify`', () => {
     ]);
   });
 
-  it('ends the feed with the exception that it throws, without an event', async () => {
-    const { url, requests } = await serve(status(500));
-    const mine = new Error('mine');
-    const classify = () => {
-      throw mine;
-    };
-    const receiver = await receive(url, { classify }).over();
-    expect(receiver.error).toBe(mine);
-    expect([receiver.types, requests.length]).toEqual([[], 1]);
-  });
-
-  it('ends the feed with a failure that it throws, for any verdict', async () => {
+  it.each<[string, (failure: TradeFeedError) => Error, object, readonly string[]]>([
+    ['an exception of yours, without an event', () => new Error('mine'), { message: 'mine' }, []],
+    ['the failure, for any verdict', (failure) => failure, { code: 'relay-failed', verdict: 'stop' }, ['stopped']],
+  ])('ends the feed with what it throws: %s', async (_what, thrown, error, types) => {
     const { url, requests } = await serve(status(500));
     const classify = (failure: TradeFeedError) => {
-      throw failure;
+      throw thrown(failure);
     };
     const receiver = await receive(url, { classify }).over();
-    expect(receiver.error).toMatchObject({ code: 'relay-failed', verdict: 'stop' });
-    expect([receiver.types, requests.length]).toEqual([['stopped'], 1]);
+    expect([receiver.error, receiver.types]).toMatchObject([error, types]);
+    expect(requests).toHaveLength(1);
   });
 });
 
@@ -474,28 +377,6 @@ describe('relayFeed$: events of the page', () => {
     // While connected there's no listener.
     expect([requests.length, page.listeners]).toEqual([2, []]);
   });
-
-  it('a wait does not end before Retry-After, and the attempts still count', async () => {
-    const { requests, clock, receiver, waits } = await waiting(
-      status(503, { 'retry-after': '9' }),
-      status(500),
-      silence,
-    );
-    page.dispatch('online');
-    clock.pass(8_999);
-    expect(requests).toHaveLength(1);
-    clock.pass(1);
-    await waits(2);
-    expect(requests).toHaveLength(2);
-    expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 2, delayMs: 30_000 });
-  });
-
-  it('unsubscribing during a wait removes listeners and timers', async () => {
-    const { clock, receiver } = await waiting(status(500));
-    expect(page.listeners).not.toEqual([]);
-    receiver.subscription.unsubscribe();
-    expect([page.listeners, clock.scheduler.actions]).toEqual([[], []]);
-  });
 });
 
 describe('relayFeed$: unsubscribing', () => {
@@ -511,27 +392,6 @@ describe('relayFeed$: unsubscribing', () => {
     receiver.subscription.unsubscribe();
     await waitFor(() => responses[0]!.destroyed);
     expect(requests).toHaveLength(1);
-  });
-
-  it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('in `next` of %s emits nothing more', async (type) => {
-    const { url } = await serve(
-      ended(hello() + message('e.1.0.1', opened(5)) + message('e.3.2.1', line('a'), line('b'))),
-    );
-    const seen: string[] = [];
-    await firstValueFrom(
-      relayFeed$(url, quick).pipe(
-        map((event) => {
-          seen.push(event.type);
-          return event;
-        }),
-        take(
-          ['opened', 'frame', 'disconnected', 'reconnecting'].indexOf(type) +
-            (type === 'opened' || type === 'frame' ? 1 : 2),
-        ),
-        toArray(),
-      ),
-    );
-    expect(seen.at(-1)).toBe(type);
   });
 });
 
@@ -550,78 +410,10 @@ describe('relayFeed$: your code', () => {
     expect(await failed).toEqual(new Error('mine'));
     expect(requests).toHaveLength(1);
   });
-
-  it('the id in your store is where the next subscription resumes', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const resumeIn = new Store();
-    const first = receive(web.url, { resumeIn });
-    await hasClients(1);
-    source.emit(opened(Date.now()), frame('a'));
-    await first.until(({ texts }) => texts.length === 1);
-    first.subscription.unsubscribe();
-    await hasClients(0);
-    source.frames('b', 'c');
-    const second = receive(web.url, { resumeIn });
-    await second.until(({ texts }) => texts.length === 2);
-    expect([second.texts, second.types]).toEqual([['b', 'c'], ['opened']]);
-  });
-});
-
-describe('relayFeed$: the operators', () => {
-  it.each([
-    ['has the missed frames', 1_000, 0],
-    ['does not have them', 5, 1],
-  ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
-    const { source, relay, web, receiver } = await serveJoined({ capacity });
-    const at = Date.now() - 5_000;
-    source.emit(opened(at), frame('a', at));
-    await receiver.until(({ texts }) => texts.length === 1);
-    web.reset();
-    source.emit(...range(1, 20).map((n) => frame(n, at + n)));
-    await receiver.until(({ texts }) => texts.includes('20') || relay.status().clients[0]?.missed === 20);
-    source.emit(frame('z', at + 30));
-    await receiver.until(({ texts }) => texts.includes('z'));
-    expect(receiver.types).toContain('relay-lost');
-    const windows = await firstValueFrom(
-      from(receiver.events).pipe(tumblingWindow({ lengthMs: 86_400_000 }), toArray()),
-    );
-    expect(windows.flatMap((window) => window.gaps)).toHaveLength(gaps);
-  });
 });
 
 describe('relayFeed$ as a client of a user with one stream', () => {
   const serveUser = () => serveRelay({ heartbeatMs: 20, maxClientsPerUser: 1 }, { authorize: () => ({ id: 'ann' }) });
-
-  it('continues at once after its network was lost without a FIN', async () => {
-    const { source, web, hasClients } = await serveUser();
-    const upstreams: Socket[] = [];
-    const sockets: Socket[] = [];
-    const proxy = createServer((socket) => {
-      // Cuts only what the client sends and receives: the connection to the relay stays open.
-      const upstream = connect(web.port, '127.0.0.1').on('error', () => undefined);
-      upstreams.push(upstream);
-      sockets.push(socket, upstream);
-      socket.on('error', () => undefined).on('data', (bytes) => upstream.write(bytes));
-      upstream.on('data', (bytes) => upstream.readableFlowing && socket.write(bytes));
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    atEnd(async () => {
-      const closed = once(proxy, 'close');
-      proxy.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    });
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/feed`;
-    const page = receive(url, { idleTimeoutMs: 1_500 });
-    await hasClients(1);
-    source.frames('a');
-    await page.until(({ texts }) => texts.includes('a'));
-    upstreams[0]!.pause();
-    source.frames('b');
-    await page.until(({ texts }) => texts.includes('b'));
-    expect(page.types.filter((type) => type.startsWith('relay-') || type === 'gap')).toEqual(['relay-stalled']);
-    expect(page.texts).toEqual(['a', 'b']);
-  });
 
   it('loses its stream to its duplicate once, and then waits for a place: the two do not fight', async () => {
     const { source, relay, web, hasClients } = await serveUser();
@@ -794,51 +586,6 @@ describe('values', () => {
     watermark(at + 3_000),
   ];
   const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
-
-  it('values pass a second relay over HTTP, unchanged and through its topics', async () => {
-    const serveTopics = async (events$: Parameters<typeof createRelay>[0], topics: ReadonlyMap<string, RelayTopic>) => {
-      const select = ({ url = '' }: { readonly url?: string | undefined }) => topics.get(url);
-      const { web, hasClients } = await serveFeed(events$, {}, { select });
-      return { hasClients, base: `http://127.0.0.1:${web.port}` };
-    };
-    const source = new Source();
-    const first = await serveTopics(source.events$, new Map([['/values', decodeWith(t.type({ n: t.number }))]]));
-    const numbers: RelayTopic = map((event: RelayedEvent | RelayedValue<Numbered>) =>
-      event.type === 'value' ? event.value.n : event,
-    );
-    const topics = new Map<string, RelayTopic>([
-      ['/same', (events$) => events$],
-      ['/odd', filter((event: RelayedEvent | RelayedValue<Numbered>) => event.type !== 'value' || event.value.n !== 2)],
-      ['/numbers', numbers],
-    ]);
-    const second = await serveTopics(relayFeed$(`${first.base}/values`, quick), topics);
-    const paths = ['/whole', ...topics.keys()];
-    const seen = new Map(paths.map((path): [string, (RelayedEvent | RelayedValue<unknown>)[]] => [path, []]));
-    const failed: unknown[] = [];
-    for (const path of paths) {
-      const page = relayFeed$<unknown>(`${second.base}${path}`, quick).subscribe({
-        next: (event) => seen.get(path)?.push(event),
-        error: (error: unknown) => failed.push(error),
-      });
-      atEnd(() => page.unsubscribe());
-    }
-    await second.hasClients(4);
-    await first.hasClients(1);
-    // Ahead of the clock, because the watermarks of a slow machine would move the times of the values.
-    const now = Date.now() + 1_000;
-    source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 1));
-    source.emit(frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
-    source.emit({ ...disconnected(now + 4) });
-    const isOver = (path: string) => seen.get(path)?.some(({ type }) => type === 'disconnected') === true;
-    await waitFor(() => failed.length > 0 || paths.every(isOver));
-    expect(failed).toEqual([]);
-    const valuesAt = (path: string) => seen.get(path)?.filter(({ type }) => type === 'value');
-    const all = [value(1, now + 1), value(2, now + 2), value(3, now + 3)];
-    expect(valuesAt('/whole')).toEqual(all);
-    expect(valuesAt('/same')).toEqual(all);
-    expect(valuesAt('/odd')).toEqual([all[0], all[2]]);
-    expect(valuesAt('/numbers')).toEqual(all.map((each) => ({ ...each, value: each.value.n })));
-  });
 
   it('without a type the stream has no values: a switch over the events needs no case for them', () => {
     const plain: Observable<RelayedEvent> = relayFeed$('https://app.example.com/feed');

@@ -1,17 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Subscription, tap } from 'rxjs';
 import { ResumePoint, StreamClock } from '../../src/browser/resume-point.js';
-import { relayFeed$ } from '../../src/browser/index.js';
-import { timeOf } from '../../src/operators/items/item.js';
-import { writeFrame } from '../../src/operators/node/write-frame.js';
-import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import type { FeedWindow } from '../../src/operators/window/window.js';
-import type { RelayedEvent } from '../../src/protocol/event.js';
-import { opened } from '../operators/stream.js';
-import { frame, isFrame } from '../relay/support.js';
-import { fakeTimers } from '../support/fake-timers.js';
-import { hello, message, quick, Store, atEnd } from './support.js';
+import { Store } from './support.js';
 import { resolveRelayFeed, type ResumeStore } from '../../src/browser/relay-feed-options.js';
 
 describe('clock', () => {
@@ -169,93 +159,6 @@ describe('clock', () => {
       all.pass(60_000);
       tab.follow(shiftMs, aheadMs);
       expect(tab.now()).toBe(all.clock.now());
-    });
-  });
-
-  describe('windows of a page whose clock is set', () => {
-    let feed: Subscription | undefined;
-    let timers: Disposable;
-    beforeEach(() => {
-      timers = fakeTimers();
-      jest.setSystemTime(1e12);
-    });
-    afterEach(() => {
-      feed?.unsubscribe();
-      timers[Symbol.dispose]();
-    });
-
-    const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-    /** A page in virtual time, and a relay whose clock is right: it sends a frame and a watermark four times a second. */
-    const openPage = async (wrongBy: number) => {
-      let body: ReadableStreamDefaultController<Uint8Array> | undefined;
-      let n = 0;
-      const beganAt = performance.now();
-      const realAt = () => 1e12 + performance.now() - beganAt;
-      const write = (text: string) => body?.enqueue(new TextEncoder().encode(text));
-      const { fetch } = globalThis;
-      atEnd(() => (globalThis.fetch = fetch));
-      globalThis.fetch = () => {
-        const stream = new ReadableStream<Uint8Array>({ start: (controller) => void (body = controller) });
-        write(hello(realAt(), `e.${n}.${n}.1`) + message(`e.${n}.${n}.1`, opened(realAt())));
-        return Promise.resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }));
-      };
-      const pass = async (ms: number) => {
-        for (let passed = 0; passed < ms; passed += 250) {
-          await jest.advanceTimersByTimeAsync(250);
-          n += 1;
-          const at = realAt();
-          write(message(`e.${n}.${n}.1`, writeFrame(frame(n, at)), { type: 'watermark', at }));
-          await nextTurn();
-        }
-      };
-      const reconnect = async () => {
-        body?.error(new TypeError('The network has changed.'));
-        await nextTurn();
-        await jest.advanceTimersByTimeAsync(250);
-        await nextTurn();
-      };
-      jest.setSystemTime(1e12 + wrongBy);
-      const events: RelayedEvent[] = [];
-      const windows: FeedWindow<unknown>[] = [];
-      feed = relayFeed$('https://relay.example.com/feed', quick)
-        .pipe(
-          tap((event) => events.push(event)),
-          tumblingWindow({ lengthMs: 1_000 }),
-        )
-        .subscribe((window) => windows.push(window));
-      await nextTurn();
-      return { events, windows, pass, reconnect };
-    };
-
-    it.each<[string, number, number]>([
-      ['is an hour ahead, and is corrected', hour, 0],
-      ['is an hour behind, and is corrected', -hour, 0],
-      ['is right, and is set forward by an hour', 0, hour],
-      ['is right, and is set back by an hour', 0, -hour],
-      ['is five seconds ahead, and is corrected', 5_000, 0],
-    ])('go on at a reconnect, and no window is of a time that never was: the clock %s', async (_how, before, after) => {
-      const { events, windows, pass, reconnect } = await openPage(before);
-      await pass(5_000);
-      jest.setSystemTime(Date.now() - before + after);
-      await pass(1_000);
-      await reconnect();
-      await pass(5_000);
-      expect(windows.length).toBeGreaterThanOrEqual(10);
-      expect(windows.length).toBeLessThanOrEqual(12);
-      for (const [n, { start, count, complete }] of windows.entries()) {
-        expect(start - windows[0]!.start).toBe(n * 1_000);
-        // The first window has no beginning, and in the one of the reconnect the relay sent nothing for 250 ms.
-        if (n > 0) expect([count >= 3, complete]).toEqual([true, true]);
-      }
-      const times = events.map((event) => timeOf(event)!);
-      // The events of the connection itself are exact to 1 ms.
-      for (const [n, at] of times.entries()) expect(at).toBeGreaterThanOrEqual((times[n - 1] ?? at) - 1);
-      expect(times.at(-1)! - times[0]!).toBeLessThan(12_000);
-      const lost = events.find((event) => event.type === 'disconnected');
-      expect(Math.abs(lost!.failure.endedAt - 6_000 - times[0]!)).toBeLessThan(300);
-      expect(lost!.failure.uptimeMs).toBe(6_000);
-      expect(events.filter(isFrame)).toHaveLength(44);
     });
   });
 });

@@ -2,14 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import type { Locks } from '../../../src/browser/page-globals.js';
-import {
-  applyUpdate,
-  joins,
-  type Role,
-  roles,
-  type TabMessage,
-  type Update,
-} from '../../../src/browser/tabs/tab-state.js';
+import { applyUpdate, joins, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
@@ -85,25 +78,6 @@ describe('relayFeed$ with tabs: share', () => {
     }
     expect([clients(), web.requests.length]).toEqual([1, 1]);
     expect(relay.status().clients[0]!.sent).toBe(501);
-  });
-
-  it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
-    const { source, web, hasClients, tabs } = await serveTabs(10);
-    let sent = 0;
-    const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
-    for (const [n, leader] of tabs.slice(0, 9).entries()) {
-      send(50);
-      // At different times: while frames are on the way to the leader, to the other tabs, or nowhere.
-      if (n % 3 > 0) await waitFor(() => leader.frames.length >= sent - 25 * (n % 3));
-      leader.subscription.unsubscribe();
-      send(50);
-      await waitFor(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
-      await hasClients(1);
-    }
-    const last = tabs.at(-1)!;
-    expect(last.texts).toEqual(texts(1, sent));
-    expect(new Set(last.types)).toEqual(new Set(['opened', 'relay-lost', 'reconnecting']));
-    expect(web.requests).toHaveLength(10);
   });
 
   it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
@@ -537,79 +511,39 @@ describe('a reloaded tab with resumeIn', () => {
 });
 
 describe('a page that cannot share', () => {
-  it.each<[string, () => void]>([
-    ['has no secure context', () => browser.set('isSecureContext', false)],
-    ['has no navigator', () => browser.set('navigator', undefined)],
-    ['has no locks', () => browser.set('navigator', {})],
-    [
-      'is refused locks by the browser',
-      () => {
-        const refuse: Locks['request'] = () => Promise.reject(new DOMException('Denied.', 'SecurityError'));
-        browser.set('navigator', { locks: { request: refuse } });
-      },
-    ],
-  ])('has a separate stream: one that %s', async (_what, change) => {
-    change();
-    const { source, web, hasClients } = await serveRelay();
-    const tabs = [openTab(web.url), openTab(web.url)];
-    await hasClients(2);
-    source.frames(1);
-    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
-  });
-
-  /** Channels whose messages reach nobody until `connect` is called. */
-  const disconnectChannels = () => {
-    let isConnected = false;
-    const { BroadcastChannel: Channel } = globalThis;
-    const Muted = class extends Channel {
-      override postMessage(message: unknown): void {
-        if (isConnected) super.postMessage(message);
-      }
-    };
-    browser.set('BroadcastChannel', Muted);
-    return { connect: (is = true) => void (isConnected = is) };
-  };
+  let isConnected = false;
+  beforeEach(() => void (isConnected = false));
+  /** Its messages reach nobody until `isConnected`. */
+  class MutedChannel extends BroadcastChannel {
+    override postMessage(message: unknown): void {
+      if (isConnected) super.postMessage(message);
+    }
+  }
   /** How many timers end within 2 s. Those of connections and of imports are longer. */
   const timers = (clock: Clock) => clock.scheduler.actions.filter(({ delay }) => delay <= clock.now + 2_000).length;
-  const refused = (error: Error) => ({ request: () => Promise.reject(error) });
-  const thrown = (error: unknown) => ({
-    request: () => {
-      throw error;
-    },
-  });
-  const noLocks = { request: () => new Promise(() => undefined), query: () => new Promise(() => undefined) };
+  const refusal = new DOMException('No.', 'SecurityError');
+  const refuse = (): never => {
+    throw refusal;
+  };
+  const pending = () => new Promise(() => undefined);
+  const withLocks = (request: () => unknown) => ({ navigator: { locks: { request, query: pending } } });
 
-  it.each<[string, () => unknown]>([
-    ['whose channels reach nobody', disconnectChannels],
-    ['without channels', () => browser.set('BroadcastChannel', undefined)],
-    [
-      'whose channels throw',
-      () =>
-        browser.set(
-          'BroadcastChannel',
-          class {
-            constructor() {
-              throw new DOMException('Denied.', 'SecurityError');
-            }
-          },
-        ),
-    ],
-    ['whose locks are never granted', () => browser.set('navigator', { locks: noLocks })],
-    ['whose locks throw', () => browser.set('navigator', { locks: thrown(new DOMException('No.', 'SecurityError')) })],
-    ['whose locks reject without a DOMException', () => browser.set('navigator', { locks: refused(new Error('No.')) })],
-    ['whose locks return nothing', () => browser.set('navigator', { locks: { request: () => undefined } })],
-    [
-      'that throws when asked for locks',
-      () =>
-        browser.set('navigator', {
-          get locks() {
-            throw new DOMException('No.', 'SecurityError');
-          },
-        }),
-    ],
-    ['without events of the page', () => browser.set('addEventListener', undefined)],
-  ])('has a separate stream within 2 s: in a browser %s', async (_what, change) => {
-    change();
+  it.each<[string, Readonly<Record<string, unknown>>]>([
+    ['without a secure context', { isSecureContext: false }],
+    ['without a navigator', { navigator: undefined }],
+    ['without locks', { navigator: {} }],
+    ['that throws when asked for locks', { navigator: Object.create({}, { locks: { get: refuse } }) as unknown }],
+    ['whose locks are refused', withLocks(() => Promise.reject(refusal))],
+    ['whose locks reject without a DOMException', withLocks(() => Promise.reject(new Error('No.')))],
+    ['whose locks throw', withLocks(refuse)],
+    ['whose locks are never granted', withLocks(pending)],
+    ['whose locks return nothing', withLocks(() => undefined)],
+    ['without channels', { BroadcastChannel: undefined }],
+    ['whose channels throw', { BroadcastChannel: refuse }],
+    ['whose channels reach nobody', { BroadcastChannel: MutedChannel }],
+    ['without events of the page', { addEventListener: undefined }],
+  ])('has a separate stream within 2 s: in a browser %s', async (_what, globals) => {
+    for (const [name, value] of Object.entries(globals)) browser.set(name, value);
     const { source, web, clients, hasClients } = await serveRelay();
     const clock = new Clock();
     const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
@@ -642,7 +576,7 @@ describe('a page that cannot share', () => {
   });
 
   it('follows as soon as it hears the leader: its stream ends without a loss', async () => {
-    const channels = disconnectChannels();
+    browser.set('BroadcastChannel', MutedChannel);
     const { source, web, hasClients } = await serveRelay();
     const clock = new Clock();
     const tabs = range(1, 3).map(() => openTab(web.url, { scheduler: clock.scheduler }));
@@ -653,7 +587,7 @@ describe('a page that cannot share', () => {
     source.emit(opened(clock.now));
     source.frames(1, 2);
     await waitFor(() => tabs.every(({ frames }) => frames.length === 2));
-    channels.connect();
+    isConnected = true;
     source.frames(3, 4);
     await hasClients(1);
     source.frames(5, 6);
@@ -693,26 +627,6 @@ describe('a page that cannot share', () => {
     openTab(web.url, { tabs: 'separate' });
     openTab(web.url, { tabs: undefined });
     await hasClients(5);
-  });
-});
-
-describe('the roles of a tab', () => {
-  const silentMs = (...path: readonly Role[]) => path.reduce((sum, role) => sum + (roles[role].silentMs ?? 0), 0);
-
-  it('let a silent leader be asked after 2 s, doubted after 3 s, and lose its lock after 4 s', () => {
-    const path: readonly Role[] = ['following', 'checking', 'doubting', 'seizing'];
-    expect(path.map((_role, n) => silentMs(...path.slice(0, n)))).toEqual([0, 2_000, 3_000, 4_000]);
-    expect(path.map((role) => roles[role].silent)).toEqual(['checking', 'doubting', 'seizing', 'alone']);
-  });
-
-  it('have a stream in less than 2 s if no leader answers, and take over 4 s after the question', () => {
-    expect([roles.asking.silent, roles.alone.silent]).toEqual(['alone', 'claiming']);
-    expect([silentMs('asking'), silentMs('asking', 'alone')]).toEqual([1_500, 4_000]);
-  });
-
-  it('never leave a tab without a stream for ever: only those with a stream of their own wait without a limit', () => {
-    const patient = Object.entries(roles).filter(([, rules]) => rules.silentMs === undefined);
-    expect(patient.map(([role]) => role)).toEqual(['claiming', 'leading']);
   });
 });
 
