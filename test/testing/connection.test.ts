@@ -282,36 +282,36 @@ describe('frames that wait for their delay when a connection closes (contract 6,
     return messages.map(({ data }) => data.toString());
   };
 
-  it.each<[WaitingFrames, number, readonly string[]]>([
-    ['drop', 499, []],
-    ['drop', 500, ['new']],
-    ['send-when-due', 99, []],
-    ['send-when-due', 100, ['old']],
-    ['send-when-due', 399, ['old']],
-    ['send-when-due', 400, ['old', 'lost']],
-    ['send-when-due', 500, ['old', 'lost', 'new']],
-    ['send-on-reconnect', 0, ['old']],
-    ['send-on-reconnect', 499, ['old']],
-    ['send-on-reconnect', 500, ['old', 'new']],
-  ])('with %s, %d ms after a reconnect: %j', async (behavior, ms, expected) => {
+  const meanwhile = {
+    'at once': () => undefined,
+    'when the delay of the first is over': ({ advance }: Clocked) => advance(200),
+    'after a restart': ({ service }: Clocked) => service.restart(),
+    'after a change that drops them': ({ service }: Clocked) => service.setWaitingFrames('send-when-due'),
+  };
+  it.each<[WaitingFrames, keyof typeof meanwhile, number, readonly string[]]>([
+    ['drop', 'at once', 499, []],
+    ['drop', 'at once', 500, ['new']],
+    ['send-when-due', 'at once', 99, []],
+    ['send-when-due', 'at once', 100, ['old']],
+    ['send-when-due', 'at once', 399, ['old']],
+    ['send-when-due', 'at once', 400, ['old', 'lost']],
+    ['send-when-due', 'at once', 500, ['old', 'lost', 'new']],
+    ['send-on-reconnect', 'at once', 0, ['old']],
+    ['send-on-reconnect', 'at once', 499, ['old']],
+    ['send-on-reconnect', 'at once', 500, ['old', 'new']],
+    ['drop', 'when the delay of the first is over', 499, []],
+    ['send-when-due', 'when the delay of the first is over', 499, ['lost']],
+    ['send-on-reconnect', 'when the delay of the first is over', 499, ['old']],
+    ['send-when-due', 'after a restart', 499, ['old', 'lost']],
+    ['send-on-reconnect', 'after a restart', 499, ['old']],
+    ['send-on-reconnect', 'after a change that drops them', 499, []],
+  ])('with %s, %s: %d ms after the reconnect the client has %j', async (behavior, when, ms, expected) => {
     const world = await liveOnClock();
     cut(world, behavior);
+    await meanwhile[when](world);
     const socket = await connectAs(world.service, world.key);
     world.service.push('market', 'new');
     world.advance(ms);
-    expect(await receivedBy(world, socket)).toEqual(expected);
-  });
-
-  it.each<[WaitingFrames, readonly string[]]>([
-    ['drop', []],
-    ['send-when-due', ['lost']],
-    ['send-on-reconnect', ['old']],
-  ])('with %s, the delay of the first being over before the reconnect: %j', async (behavior, expected) => {
-    const world = await liveOnClock();
-    cut(world, behavior);
-    world.advance(200);
-    const socket = await connectAs(world.service, world.key);
-    world.advance(1_000);
     expect(await receivedBy(world, socket)).toEqual(expected);
   });
 
@@ -338,27 +338,6 @@ describe('frames that wait for their delay when a connection closes (contract 6,
       world.advance(1_000);
       expect(await receivedBy(world, socket)).toEqual([]);
     }
-  });
-
-  it.each<[WaitingFrames, readonly string[]]>([
-    ['send-when-due', ['old', 'lost']],
-    ['send-on-reconnect', ['old']],
-  ])('survive a restart with %s, like what else was set', async (behavior, expected) => {
-    const world = await liveOnClock();
-    cut(world, behavior);
-    await world.service.restart();
-    const socket = await connectAs(world.service, world.key);
-    world.advance(500);
-    expect(await receivedBy(world, socket)).toEqual(expected);
-  });
-
-  it('are dropped when it changes during the outage', async () => {
-    const world = await liveOnClock();
-    cut(world, 'send-on-reconnect');
-    world.service.setWaitingFrames('send-when-due');
-    const socket = await connectAs(world.service, world.key);
-    world.advance(500);
-    expect(await receivedBy(world, socket)).toEqual([]);
   });
 
   it('are at most 64 MiB for an account that is not connected', async () => {

@@ -3,8 +3,6 @@ import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
 import { countInWindow, type FixedWindow } from '../../src/testing/state.js';
 import {
   type BareTicket,
-  closeOf,
-  connectTo,
   refusalOf,
   nextEvent,
   postTicket,
@@ -223,16 +221,6 @@ describe('the limits of a ticket request', () => {
       '{"feed":',
     );
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-  });
-
-  it('protect other clients when one disconnects during a request', async () => {
-    const { service, key } = await withKey(start());
-    const socket = connectTo(service);
-    socket.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 9\r\n\r\n{`, () =>
-      socket.destroy(),
-    );
-    await closeOf(socket);
-    expect((await postTicket(service, key)).status).toBe(200);
   });
 });
 
