@@ -24,7 +24,7 @@ import { Clock, essence, frame, isFrame } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
-import { FakePage } from './fake-page.js';
+import { FakeBrowser } from './tabs/fake-browser.js';
 import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
 import { serve, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
 
@@ -171,12 +171,6 @@ describe('relayFeed$: a connection that ends', () => {
     expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
       code: 'relay-lost',
     });
-  });
-
-  it('is not retried after a refusal of the relay', async () => {
-    const { url, requests } = await serve(status(401));
-    expect((await receive(url).over()).error).toMatchObject({ code: 'relay-refused', verdict: 'stop' });
-    expect(requests).toHaveLength(1);
   });
 
   it.each<[string, Step, string]>([
@@ -351,9 +345,9 @@ describe('relayFeed$: `classify`', () => {
 });
 
 describe('relayFeed$: events of the page', () => {
-  let page: FakePage;
+  let page: FakeBrowser;
   beforeEach(() => {
-    page = new FakePage();
+    page = new FakeBrowser();
     atEnd(() => page.remove());
   });
 
@@ -371,7 +365,7 @@ describe('relayFeed$: events of the page', () => {
 
   it('online ends a wait at once', async () => {
     const { requests, receiver, clock } = await waiting(status(500), stream(hello() + message('e.1.1.1', line('a'))));
-    page.dispatch('online');
+    page.fire('online');
     clock.pass(0);
     await receiver.until(({ texts }) => texts.length === 1);
     // While connected there's no listener.
@@ -483,8 +477,8 @@ describe('afterEnd', () => {
 });
 
 describe('pageWakes$', () => {
-  let page: FakePage;
-  beforeEach(() => void (page = new FakePage()));
+  let page: FakeBrowser;
+  beforeEach(() => void (page = new FakeBrowser()));
   afterEach(() => page.remove());
 
   it.each<[string, 'visible' | 'hidden', boolean]>([
@@ -499,8 +493,8 @@ describe('pageWakes$', () => {
     let emitted = 0;
     const subscription = pageWakes$.subscribe(() => (emitted += 1));
     page.document.visibilityState = state;
-    page.dispatch(type);
-    page.dispatch(type);
+    page.fire(type);
+    page.fire(type);
     subscription.unsubscribe();
     expect(emitted).toBe(does ? 2 : 0);
   });

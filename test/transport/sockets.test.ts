@@ -389,17 +389,6 @@ describe('spareSocket', () => {
     expect(taken.destroyed).toBe(false);
   });
 
-  it('opens at most one, and none before the first real connection', async () => {
-    await using spare = await createSpareTo();
-    spare.open();
-    spare.standBy();
-    expect(spare.opened).toHaveLength(0);
-    spare.take(spare.url);
-    spare.open();
-    spare.open();
-    expect(spare.opened).toHaveLength(2);
-  });
-
   it("ignores that it can't connect, because the next connection throws", async () => {
     const refused = new Error('refused');
     let fails = false;

@@ -80,6 +80,9 @@ export class FakeLocks implements Locks {
 /** Adds the globals of a secure page to Node. */
 export class FakeBrowser {
   readonly locks: Locks;
+  readonly document = { visibilityState: 'visible' };
+  /** The types of events that the page has listeners for. */
+  readonly listeners: string[] = [];
   readonly #page = new EventTarget();
   readonly #before = new Map<string, PropertyDescriptor | undefined>();
 
@@ -88,8 +91,15 @@ export class FakeBrowser {
     const globals = {
       isSecureContext: true,
       navigator: { locks },
-      addEventListener: this.#page.addEventListener.bind(this.#page),
-      removeEventListener: this.#page.removeEventListener.bind(this.#page),
+      document: this.document,
+      addEventListener: (...args: Parameters<EventTarget['addEventListener']>) => {
+        this.listeners.push(args[0]);
+        this.#page.addEventListener(...args);
+      },
+      removeEventListener: (...args: Parameters<EventTarget['removeEventListener']>) => {
+        this.listeners.splice(this.listeners.indexOf(args[0]), 1);
+        this.#page.removeEventListener(...args);
+      },
     };
     for (const [name, value] of Object.entries(globals)) this.set(name, value);
   }

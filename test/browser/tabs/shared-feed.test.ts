@@ -310,8 +310,9 @@ describe('a follower', () => {
     await waitFor(() => source.active === 1);
     source.emit(opened(5), frame('1'));
     await hasFrames(tab, 1);
+    clock.pass(2_499);
     expect(other.isStolen()).toBe(false);
-    clock.pass(2_500);
+    clock.pass(1);
     await waitFor(() => other.received.some(({ type }) => type === 'leads'));
     source.frames(2);
     await hasFrames(tab, 2);
