@@ -12,9 +12,7 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler, type RelayTopic } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { frame, Raw, Web } from '../relay/support.js';
-import { bundledPrograms } from '../support/bundled-programs.js';
 import { inOwn, Journal, within } from '../support/journal.js';
-import { runProgram } from '../support/run-program.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** What a room shares: a stream for each subscriber, and how to end the room. */
@@ -197,16 +195,4 @@ it('the status and the figures of a module and of a cluster reach each subscribe
       ]),
     ),
   );
-});
-
-describe('the request of the first subscriber', () => {
-  const program = bundledPrograms('test/e2e/programs', ['finished-request.mjs']);
-
-  it('is freed when that has left, although the feed goes on for others', async () => {
-    const { stdout, ...ended } = await runProgram(program('finished-request.mjs'), [], {}, ['--expose-gc']);
-    expect(ended).toEqual({ code: 0, signal: null, stderr: '' });
-    const left = JSON.parse(stdout) as Readonly<Record<string, string>>;
-    expect(left).toEqual(Object.fromEntries(Object.keys(left).map((room) => [room, 'freed'])));
-    expect(Object.keys(left)).toHaveLength(8);
-  }, 60_000);
 });

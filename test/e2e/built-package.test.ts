@@ -3,10 +3,8 @@
  * @ci
  */
 import { describe, expect, it, jest } from '@jest/globals';
-import { build, type BuildOptions } from 'esbuild';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { runProgram } from '../support/run-program.js';
 import { startTestLimitMs } from '../support/wait-for.js';
 
@@ -23,30 +21,6 @@ const printedBy = async (program: string, args: readonly string[] = []): Promise
   const { code, stdout, stderr } = await runProgram(program, args, {});
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
-};
-
-/** Bundles the browser entry like an app. Returns the gzipped size of each file that a page loads when it starts. */
-const pageFiles = async (options: BuildOptions): Promise<readonly number[]> => {
-  const { outputFiles, metafile } = await build({
-    ...options,
-    ...{ entryPoints: [join(dist, 'browser/index.js')], outdir: 'page' },
-    ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
-    ...{ write: false, metafile: true },
-  });
-  const importsOf = (file: string): string[] =>
-    metafile.outputs[file]!.imports.flatMap(({ path, kind, external }) =>
-      kind === 'import-statement' && external !== true ? [path, ...importsOf(path)] : [],
-    );
-  const isEntry = (file: string) => metafile.outputs[file]!.entryPoint?.endsWith('browser/index.js');
-  const atStart = new Set(
-    Object.keys(metafile.outputs)
-      .filter(isEntry)
-      .flatMap((file) => [file, ...importsOf(file)])
-      .map((file) => resolve(file)),
-  );
-  return outputFiles
-    .filter(({ path }) => atStart.has(path))
-    .map(({ contents }) => gzipSync(contents, { level: 9 }).length);
 };
 
 jest.setTimeout(startTestLimitMs);
@@ -121,15 +95,5 @@ describe('the built package', () => {
     const { code, stdout } = await runProgram(tsc, [...settings.split(' '), '--listFiles', ...names], {});
     // An import of a module of Node would find its types here, but not in a page.
     expect({ code, wrong: stdout.match(/\/@types\/node\/|error TS.*/g) }).toEqual({ code: 0, wrong: null });
-  });
-
-  it('stays small in a page without shared tabs, bundled as one file or split', async () => {
-    const rxjs = ['rxjs', 'rxjs/*'];
-    const [oneFile, ...others] = await pageFiles({ external: [...rxjs, '*/shared-feed.js'] });
-    expect(others).toEqual([]);
-    expect(oneFile).toBeLessThan(8_750);
-    const split = await pageFiles({ external: rxjs, splitting: true });
-    expect(split).toHaveLength(2);
-    expect(split.reduce((sum, bytes) => sum + bytes)).toBeLessThan(11_750);
   });
 });

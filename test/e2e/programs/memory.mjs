@@ -4,9 +4,8 @@ import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { deflateRawSync } from 'node:zlib';
 import { lastValueFrom } from 'rxjs';
-import { Frame, tradeFeed$ } from 'rx-trade-feed';
+import { tradeFeed$ } from 'rx-trade-feed';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
-import { EventLog } from '../../../src/relay/event-log.ts';
 import { accept, startWire, wsFrame } from '../../support/wire.ts';
 
 const [maxFrameBytes, handshakes] = process.argv.slice(2).map(Number);
@@ -23,19 +22,6 @@ const collect = async () => {
     await turn();
     globalThis.gc();
   }
-};
-
-/** Returns how much the memory grows with each event, after a log is full. */
-const logGrowth = async () => {
-  const log = new EventLog({ capacity: 500, capacityBytes: 5e5, maxReplayBytes: 5e5 }, () => 5);
-  const rounds = async (count) => {
-    for (let n = 0; n < count * 2_000; n += 1) log.append(new Frame('raw', Buffer.alloc(500, String(n)), false, 1, 1));
-    await collect();
-    return used();
-  };
-  const before = await rounds(2);
-  const after = await rounds(10);
-  return { growth: (after - before) / 20_000, size: log.size };
 };
 
 /** Accepts a handshake, then writes the same frames as long as the feed reads them. Reads nothing. */
@@ -112,7 +98,6 @@ bomb[0] = 0xc2; // RSV1: compressed (RFC 7692, 6)
 
 console.log(
   JSON.stringify({
-    log: await logGrowth(),
     fragments: await peakOf(flood(wsFrame(0, 'x', false), wsFrame(1, 'x', false))),
     pings: await peakOf(flood(wsFrame(9, Buffer.alloc(125)))),
     announced: await peakOf(accept(announced)),
