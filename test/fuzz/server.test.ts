@@ -3,14 +3,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc, { type Arbitrary } from 'fast-check';
 import { isUtf8 } from 'node:buffer';
 import { Agent } from 'node:http';
-import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { character } from '../support/character.js';
 import { expectedFailure } from '../support/failure-table.js';
-import { closed } from '../support/feed.js';
-import { listen } from '../support/listen.js';
 import { cuts, serverBytes } from '../support/server-bytes.js';
-import { type TicketField, wrongTicketFields } from '../support/ticket-fields.js';
 import { closePayload, wsFrame } from '../support/wire.js';
 import { ANSWER_MS, fuzz, seed } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written, WSS } from './http-bytes.js';
@@ -24,7 +20,6 @@ import {
   httpAnswer,
   plantedKey,
   plantedTicket,
-  play,
   type Ran,
   type Script,
   scriptedServer,
@@ -47,24 +42,6 @@ const deadlines = ({ end }: HttpBytes) => {
 
 const tickets = httpAround(rightTicket(JSON.stringify(ticketFields(WSS))));
 const handshakes = httpAround(rightHandshake);
-const stages = fc.constantFrom('ticket' as const, 'handshake' as const);
-
-/** Bytes that a server sends before its answer, or forever. */
-const endless = fc.record({
-  start: fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 101 Switching Protocols\r\n', 'HTTP/1.1 200 OK\r\nX: '),
-  again: fc.constantFrom('X: y\r\n', 'x', '\r\n', ' ', '\0', 'HTTP/1.1 100 Continue\r\n\r\n', '1\r\nx\r\n'),
-  stage: stages,
-});
-
-const statuses = fc.record({
-  status: fc.oneof(
-    fc.constantFrom(200, 204, 302, 307, 400, 401, 403, 404, 408, 422, 426, 429, 500, 502, 503, 504),
-    fc.integer({ min: 200, max: 999 }),
-  ),
-  phrase: fc.constantFrom('', 'OK', 'a b c', '\xe9\x80'),
-  stage: stages,
-  end: fc.constantFrom<End>('end', 'stay'),
-});
 
 describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   const ofTicket = 'to a ticket request end in a ticket or a clear failure';
@@ -95,17 +72,6 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
     return code;
   });
 
-  const ofStatus = 'of any status have the meaning of the table';
-  fuzz(ofStatus, 'HTTP statuses', 72, statuses, async ({ status, phrase, stage, end }) => {
-    const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '', end };
-    const { code, failure } = await run(stage, written(answer));
-    // A 200 without a body isn't a ticket.
-    const isIssued = stage === 'ticket' && status === 200;
-    expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
-    expect(failure.status).toBe(isIssued ? undefined : status);
-    return code;
-  });
-
   it.each([
     ['the subprotocol in capitals', 'mmp.trade-batch.v1', 'MMP.TRADE-BATCH.V1', 'subprotocol-mismatch'],
     ['two subprotocols', 'mmp.trade-batch.v1', 'mmp.trade-batch.v1, b', 'subprotocol-mismatch'],
@@ -115,87 +81,6 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
     const bytes = (request: string) => [Buffer.from(goodHead(request).replace(part, instead))];
     const { code, failure } = await run('handshake', { bytes, end: 'end' });
     expect([code, failure.verdict]).toEqual([expected, 'stop']);
-  });
-
-  const withoutEnd = 'without an end are aborted at the deadline';
-  fuzz(withoutEnd, 'endless answers', 48, endless, async ({ start, again, stage }) => {
-    const pieces = [Buffer.from(start), ...Array<Buffer>(40).fill(Buffer.from(again.repeat(20)))];
-    const options = stage === 'ticket' ? { ticketTimeoutMs: 60 } : { handshakeTimeoutMs: 60 };
-    const { code, failure } = await run(stage, { bytes: () => pieces, end: 'stay' }, options);
-    expect(failure.stage).toBe(stage);
-    return code;
-  });
-});
-
-/** A value of the header, and how long it means to wait, in ms; `undefined` if the value isn't valid. */
-interface Asked {
-  readonly value: string;
-  readonly date?: string;
-  readonly ms: number | undefined;
-}
-
-const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
-
-/** The three forms of a date in HTTP (RFC 9110, 5.6.7). */
-const forms: readonly ((at: Date) => string)[] = [
-  (at) => at.toUTCString(),
-  (at) => {
-    const [, day, month, year, time] = /, (\d+) (\w+) \d\d(\d\d) (\S+) GMT/.exec(at.toUTCString()) ?? [];
-    return `${days[at.getUTCDay()]}, ${day}-${month}-${year} ${time} GMT`;
-  },
-  (at) => {
-    const [, weekday, day = '', month, year, time] = /(\w+), (\d+) (\w+) (\d+) (\S+) GMT/.exec(at.toUTCString()) ?? [];
-    return `${weekday} ${month} ${day.replace(/^0/, ' ')} ${time} ${year}`;
-  },
-];
-
-// A year of two digits is within fifty years, so these dates exist in every form.
-const seconds = fc.integer({ min: Date.UTC(2001) / 1000, max: Date.UTC(2049) / 1000 });
-const form = fc.constantFrom(...forms);
-
-const dates: Arbitrary<Asked> = fc.tuple(seconds, seconds, form, form).map(([at, now, write, writeNow]) => ({
-  value: write(new Date(at * 1000)),
-  date: writeNow(new Date(now * 1000)),
-  ms: Math.max(0, at - now) * 1000,
-}));
-
-const numbers: Arbitrary<Asked> = fc
-  .oneof(fc.nat(), fc.nat(10), fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 10n ** 400n }))
-  .map((n) => ({ value: String(n), ms: Math.min(Number(n) * 1000, Number.MAX_SAFE_INTEGER) }));
-
-const isNumber = (text: string): boolean => /^\s*\d+\s*$/.test(text);
-const nonsense: Arbitrary<Asked> = fc
-  .oneof(
-    fc.integer({ max: -1 }).map(String),
-    fc.double().map(String),
-    fc.constantFrom('', '-0', '+1', '1e9', '0x10', '1.5', 'Infinity', 'NaN', '5, 6', '5s', 'soon', '\x80\xff', '٣'),
-    seconds.map((at) => new Date(at * 1000).toISOString()),
-    seconds.map((at) => new Date(at * 1000).toUTCString().replace('GMT', '+0100')),
-    fc.string({ maxLength: 60 }),
-  )
-  .filter((text) => !isNumber(text))
-  .map((value) => ({ value, ms: undefined }));
-
-const endpoints = fc.constantFrom(
-  { stage: 'ticket', status: '429 Too Many Requests' },
-  { stage: 'ticket', status: '503 Service Unavailable' },
-  { stage: 'ticket', status: '500 Internal Server Error' },
-  { stage: 'handshake', status: '503 Service Unavailable' },
-  { stage: 'handshake', status: '401 Unauthorized' },
-);
-
-describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
-  const asks = fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense));
-  const title = 'is a valid delay of a timer and a floor, or counts as missing';
-  fuzz(title, 'Retry-After', 96, asks, async ([{ stage, status }, { value, date, ms }]) => {
-    const headers = [`Retry-After: ${value}`, ...(date === undefined ? [] : [`Date: ${date}`])];
-    const bytes = () => [httpAnswer(status, Buffer.alloc(0), headers)];
-    const { code, failure, delayMs = 0 } = await run(stage, { bytes, end: 'end' });
-    expect(failure.status).toBe(Number.parseInt(status));
-    expect(failure.retryAfterMs).toBe(ms);
-    // If there's no floor, the policy's longest delay applies.
-    if (ms === undefined) expect(delayMs).toBeLessThanOrEqual(5);
-    return ms === undefined ? `${code}, as if missing` : code;
   });
 });
 
@@ -308,109 +193,6 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-/** A server that answers a TLS client with something else. */
-const startGarbler = async (bytes: Buffer, end: End) => {
-  const server = createServer((socket) => socket.once('data', () => void play(socket, [bytes], end)));
-  const { port, open } = await listen(server);
-  return {
-    host: `127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      await Promise.all([...open].map(closed));
-    },
-  };
-};
-
-// The start of a ServerHello, an alert, and answers of a server without TLS.
-const starts = ['160303007a0200007603035f', '15030300020228', '1403030001011703030013'];
-const garbage: Arbitrary<Buffer> = fc.oneof(
-  anyBytes(300),
-  fc
-    .tuple(fc.constantFrom(...starts), anyBytes(200))
-    .map(([hex, more]) => Buffer.concat([Buffer.from(hex, 'hex'), more])),
-  fc
-    .tuple(fc.constantFrom('400 Bad Request', '200 OK', '101 Switching Protocols'), changes(2))
-    .map(([status, all]) => changed(httpAnswer(status, Buffer.from(JSON.stringify(ticketFields('x')))), all)),
-);
-const garbled = fc.record({
-  bytes: garbage,
-  end: fc.constantFrom<End>('end', 'end', 'reset', 'stay'),
-  stage: fc.constantFrom('ticket', 'handshake'),
-});
-
-// The answer of a server without TLS stops the feed. For other bytes, it depends on whether OpenSSL sees a TLS record.
-const codesFor = (stage: string, bytes: Buffer, end: End): readonly string[] => {
-  if (stage === 'handshake') return ['handshake-unreachable'];
-  const isWholeHttp = end === 'end' && bytes.toString('latin1', 0, 5) === 'HTTP/';
-  return [...(isWholeHttp ? [] : ['ticket-endpoint-unreachable']), 'ticket-endpoint-without-tls'];
-};
-
-describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
-  const title = 'make the service unreachable, or show that it has no TLS';
-  fuzz(title, 'bytes in place of TLS', 72, garbled, async ({ bytes, end, stage }) => {
-    await using garbler = await startGarbler(bytes, end);
-    const { host } = garbler;
-    const ms = end === 'stay' ? 100 : ANSWER_MS;
-    const body = Buffer.from(JSON.stringify(ticketFields(`wss://${host}/`)));
-    const script = { ticket: { ...goodTicket, bytes: () => [httpAnswer('200 OK', body)] }, handshake: goodTicket };
-    const options =
-      stage === 'ticket' ? { baseUrl: `https://${host}`, ticketTimeoutMs: ms } : { handshakeTimeoutMs: ms };
-    const { code } = await scripted.run(script, options);
-    expect(codesFor(stage, bytes, end)).toContain(code);
-    return code;
-  });
-});
-
-const soon = (): string => new Date(Date.now() + 60_000).toISOString();
-
-/** Values that a client must accept. The server identifies a stream only by its path. */
-const accepted: Readonly<Record<TicketField, readonly unknown[]>> = {
-  ticket: [plantedTicket, `${plantedTicket}.=+/!#$~`, plantedTicket.repeat(50), plantedTicket.repeat(800)],
-  token_type: ['Bearer'],
-  expires_at: [soon(), '2099-12-31T23:59:60Z', '2099-01-01t00:00:00.123456+05:30', '9999-12-31T23:59:59Z'],
-  wss_url: [WSS, `${WSS}?a=b&c=%00`, `${WSS}/../${'x'.repeat(500)}`.replace('/../', '/'), 'wss://127.0.0.1:1/'],
-  feed: ['market', 'raw'],
-  subprotocol: ['mmp.trade-batch.v1', "!#$%&'*+-.^_`|~0", plantedTicket],
-};
-
-/** More values that a client must reject in every field. */
-const rejected: readonly unknown[] = [undefined, [], {}, { toString: 'x' }, `${plantedKey} ${plantedTicket}`];
-
-/** A body as an object of fields, and whether it's a ticket. */
-interface Fields {
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly isTicket: boolean;
-}
-
-const names = Object.keys(accepted) as TicketField[];
-
-const valueOf = (name: TicketField): Arbitrary<{ readonly value: unknown; readonly isGood: boolean }> =>
-  fc.oneof(
-    { arbitrary: fc.constantFrom(...accepted[name]).map((value) => ({ value, isGood: true })), weight: 12 },
-    {
-      arbitrary: fc.constantFrom(...wrongTicketFields[name], ...rejected).map((value) => ({ value, isGood: false })),
-      weight: 1,
-    },
-  );
-
-// Unknown fields, and names that a careless parser wouldn't treat as data.
-const extras = fc.dictionary(
-  fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toJSON', 'redact', 'deadlineMs', 'api_key'), fc.string()),
-  fc.oneof(fc.jsonValue(), fc.constantFrom(plantedKey, plantedTicket, -1, 0)),
-  { maxKeys: 3 },
-);
-
-/** Bodies with mostly valid fields. */
-const ticketBodies: Arbitrary<Fields> = fc
-  .tuple(fc.record(Object.fromEntries(names.map((name) => [name, valueOf(name)]))), extras)
-  .map(([values, extra]) => ({
-    fields: {
-      ...Object.fromEntries(Object.entries(extra).filter(([name]) => !(names as string[]).includes(name))),
-      ...Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value])),
-    },
-    isTicket: Object.values(values).every(({ isGood }) => isGood),
-  }));
-
 /** Accepts the handshake and sends these bytes. */
 const sending = (frame: string): Answer => ({
   end: 'end',
@@ -430,7 +212,6 @@ const answering = (
 
 const withAddress = (body: Buffer, wssUrl: string): Buffer =>
   Buffer.from(body.toString('latin1').replaceAll(WSS, wssUrl), 'latin1');
-const json = (value: unknown) => (wssUrl: string) => withAddress(Buffer.from(JSON.stringify(value)), wssUrl);
 const good = (wssUrl: string) => Buffer.from(JSON.stringify(ticketFields(wssUrl)));
 
 /** What can come of an accepted ticket: the handshake sends it, or nothing is listening at its address. */
@@ -493,26 +274,7 @@ const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])
   ['more bytes than any ticket has', (body) => Buffer.concat([body, Buffer.alloc(70_000, ' ')]), false],
 ];
 
-const dateHeaders = fc
-  .constantFrom('', '', 'Date: Thu, 01 Jan 1970 00:00:00 GMT', 'Date: now', 'Date: Fri, 31 Dec 9999 23:59:59 GMT')
-  .map((date) => (date === '' ? [] : [date]));
-
 describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
-  const bodies = fc.tuple(ticketBodies, dateHeaders, places);
-  fuzz(
-    'is a ticket exactly if each field is valid',
-    'ticket fields',
-    72,
-    bodies,
-    async ([{ fields, isTicket }, date, cuts]) => {
-      const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: ANSWER_MS });
-      expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
-      // A `Date` after `expires_at` doesn't expire a new ticket, so the client tries it.
-      expect(ran.code).not.toBe('ticket-expired');
-      return ran.code;
-    },
-  );
-
   const anyBody = fc.tuple(fc.oneof(changes(4), others), places);
   fuzz('is a ticket or a clear failure for any bytes', 'ticket bytes', 72, anyBody, async ([change, cuts]) => {
     let body: Buffer = Buffer.alloc(0);

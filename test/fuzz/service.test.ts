@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { certificateFor } from '../support/certificate.js';
 import { connectTo, handshakeLines, takeTicket } from '../testing/bare-client.js';
-import { isAllCases } from '../support/cases.js';
 import { encodeFrame } from '../support/wire.js';
 import { abuses, framesIn, harmless } from './client-frames.js';
 import { bytesOf, garbage, last, requests } from './client-requests.js';
@@ -109,40 +108,6 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
     expect([code, maySend]).toEqual([code, true]);
     return [1002, 1008].includes(code) ? String(code) : "the client's code";
   });
-});
-
-describe('the local service under handshakes with bad tickets', () => {
-  const handshakes = isAllCases || process.env['FUZZ_REPORT'] !== undefined ? 10_000 : 200;
-  const parallel = 50;
-
-  const statusOf = (service: TradeFeedService, n: number): Promise<string> =>
-    new Promise((resolve) => {
-      let status = 'none';
-      const socket = connectTo(service)
-        .once('data', (bytes: Buffer) => (status = bytes.toString('latin1', 9, 12)))
-        .once('close', () => resolve(status));
-      socket.write([...handshakeLines(`ticket_${n}`), '', ''].join('\r\n'));
-    });
-
-  // That the service stores none of them is measured in a process of its own: see test/e2e/memory.test.ts.
-  it(`refuses ${handshakes} handshakes with 401, and serves a valid client meanwhile`, async () => {
-    await using service = await startTradeFeedService();
-    await using good = await goodClient(service);
-    const statuses = new Map<string, number>();
-    let made = 0;
-    const refuseSome = async () => {
-      while (made < handshakes) {
-        const status = await statusOf(service, (made += 1));
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      }
-    };
-    const startedMs = performance.now();
-    await Promise.all([good.getsFrame(), ...Array.from({ length: parallel }, refuseSome)]);
-    const seconds = secondsSince(startedMs);
-    await good.isServed();
-    expect([...statuses]).toEqual([['401', handshakes]]);
-    report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds });
-  }, 180_000);
 });
 
 const requestTimeoutMs = 200;
