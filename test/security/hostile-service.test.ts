@@ -2,14 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer as createTls } from 'node:tls';
-import { deflateRawSync, gzipSync } from 'node:zlib';
 import { firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { certificateFor } from '../support/certificate.js';
 import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
 import { listen } from '../support/listen.js';
 import { accept, type HandshakeStep, issue, refuse, refuseHandshake, startWire } from '../support/wire.js';
-import { switching, text, ticketBody, type TicketStep, wsFrame } from '../support/wire.js';
+import { switching, text, ticketBody, type TicketStep } from '../support/wire.js';
 
 /** Writes the same bytes as long as the socket is open. */
 const endless = (socket: Duplex | null, first: string, again: string): void => {
@@ -21,24 +20,6 @@ const endless = (socket: Duplex | null, first: string, again: string): void => {
   socket?.write(first, 'latin1');
   write();
 };
-describe('a compressed frame', () => {
-  const bomb = wsFrame(2, deflateRawSync(Buffer.alloc(1_000)));
-  bomb[0] = 0xc2; // RSV1: compressed (RFC 7692, 6)
-
-  it('is invalid, because compression is neither offered nor accepted', async () => {
-    await using wire = await startWire({ handshake: [accept(bomb)] });
-    expect((await outcomeOf(optionsFor(wire))).failure).toMatchObject({ code: 'invalid-frame' });
-    expect(wire.handshakes[0]?.headers).not.toHaveProperty('sec-websocket-extensions');
-  });
-
-  it('cannot be negotiated by the answer to the handshake', async () => {
-    const extension = 'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=1000\r\n\r\n';
-    await using wire = await startWire({
-      handshake: [(peer) => peer.socket.write(switching(peer).replace(/\r\n$/, extension))],
-    });
-    expect((await outcomeOf(optionsFor(wire))).failure).toMatchObject({ code: 'handshake-failed', verdict: 'stop' });
-  });
-});
 
 const unreachable = { code: 'ticket-endpoint-unreachable', verdict: 'backoff' };
 
@@ -57,17 +38,6 @@ describe('a hostile ticket endpoint', () => {
     const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
     expect(failure).toMatchObject(unreachable);
     expect(failure.message).toContain('more than 65536 bytes of informational responses');
-  });
-
-  it('that compresses its body is refused, because compression is neither requested nor accepted', async () => {
-    const bomb: TicketStep = (response, wire, n) => {
-      const body = `${JSON.stringify(ticketBody(wire, n)).slice(0, -1)}${' '.repeat(30_000_000)}}`;
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body));
-    };
-    await using wire = await startWire({ ticket: [bomb] });
-    const { failure } = await outcomeOf(optionsFor(wire));
-    expect(failure).toMatchObject({ code: 'invalid-ticket', verdict: 'stop' });
-    expect(wire.tickets[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' });
   });
 
   it('may name another host in wss_url, which gets the ticket but not the key', async () => {

@@ -1,15 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Req, Sse } from '@nestjs/common';
 import fc from 'fast-check';
-import { from, NEVER, type Observable, tap } from 'rxjs';
-import { ProxyAgent } from 'undici';
-import { relayFeed$ } from '../../src/browser/index.js';
-import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
-import { feedLog } from '../../src/log/index.js';
+import { NEVER, type Observable } from 'rxjs';
+import type { TradeFeedOptions } from '../../src/index.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { stoppedBy } from '../../src/operators/connection-status.js';
-import type { Gap, RelayedEvent } from '../../src/protocol/event.js';
-import { createTradeFeedError, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
 import {
   copyFailure,
   createFailure,
@@ -20,17 +17,13 @@ import {
 import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
 import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
 import { atEnd, serveFeed } from '../browser/support.js';
-import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
 import { frame, Raw, Source, type Web } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
-import { portOf } from '../support/gate.js';
-import { deadAddress } from '../support/listen.js';
 import { waitFor } from '../support/wait-for.js';
-import { issue, startWire, type Wire } from '../support/wire.js';
+import { startWire } from '../support/wire.js';
 
-const folder = tempFolder();
 /** A part of every text that only the log may contain. */
 const mark = 'hvs.private';
 const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
@@ -130,16 +123,6 @@ describe('a page receives only the fixed texts of the library', () => {
       expect(JSON.stringify(health)).not.toMatch(isPrivate);
     },
   );
-
-  it('for a verdict that `classify` has changed, with advice that says so', async () => {
-    await using wire = await startWire();
-    const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
-    const bytes = await bytesUntil(web, 'event: connect-again');
-    expect(bytes).toContain(
-      'The `apiKey` function returned no key. Your option `classify` changed the verdict from backoff to stop.',
-    );
-    expect(bytes).not.toMatch(isPrivate);
-  });
 });
 
 /** The options of a feed whose key function throws private text. */
@@ -148,44 +131,6 @@ const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
     throw new Error(vault);
   };
   return optionsFor(wire, { apiKey });
-};
-
-/** The options of a feed whose proxy or service refuses the connection. The system's error contains the address. */
-const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
-  'a proxy that refuses the ticket request': {
-    options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
-    code: 'ticket-endpoint-unreachable',
-    text: `127.0.0.1:${port}`,
-  },
-  'a service that refuses the handshake': {
-    options: optionsFor,
-    code: 'handshake-unreachable',
-    text: `127.0.0.1:${port}`,
-  },
-});
-
-interface Troubled {
-  readonly options: (wire: Wire) => TradeFeedOptions;
-  readonly code: string;
-  /** What the server's log contains but a page mustn't receive. */
-  readonly text: string;
-}
-
-const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
-
-/** Runs a failing feed through relays to a page. Compares the server's log with the bytes that the page gets. */
-const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
-  const log: string[] = [];
-  const source = tradeFeedEvents$('market', { ...options(wire), ...more }).pipe(
-    tap((event) => event.type === 'disconnected' && log.push(event.failure.message)),
-  );
-  const web = await relayed(source);
-  const page = hops === 1 ? web : await relayed(relayFeed$(web.url, { backoff: { initialDelayMs: 1, maxDelayMs: 2 } }));
-  const bytes = await bytesUntil(page, `"code":"${code}"`);
-  expect(log.join()).toContain(text);
-  expect(bytes).not.toContain(text);
-  expect(bytes).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
-  expect(bytes).not.toMatch(isPrivate);
 };
 
 @Controller()
@@ -207,39 +152,6 @@ class AppController {
 }
 
 describe('errors of an `apiKey` function, and addresses, stay on the server', () => {
-  it('over a relay of a feed that a worker receives', async () => {
-    await using wire = await startWire();
-    await compare(wire, vaultThrows, { receiveIn: 'worker' }, 1);
-  });
-
-  it('over a relay, if a proxy or the service refuses the connection', async () => {
-    const port = portOf(await deadAddress());
-    for (const troubled of Object.values(refusedAt(port))) {
-      await using wire = await startWire({ ticket: [issue({ wss_url: `ws://127.0.0.1:${port}/` })] });
-      await compare(wire, troubled, {}, 1);
-      await compare(wire, troubled, {}, 2);
-    }
-  });
-
-  it('over a relay that serves a log', async () => {
-    const log = feedLog(folder.path('log'));
-    const failure = copyFailure(
-      createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
-      {
-        previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
-      },
-    );
-    const advised = copyFailure(failure, { advice: vault });
-    const gaps = [failure, advised].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
-    from([frame('one', 1), ...gaps, frame('two', 3)])
-      .pipe(log.append())
-      .subscribe();
-    const bytes = await bytesUntil(await relayed(log.read$({ follow: false })), 'event: complete');
-    expect(bytes).toContain('The connection dropped without a close frame. Nothing to do');
-    expect(bytes).toContain("The feed failed. See the server's log.");
-    expect(bytes).not.toMatch(isPrivate);
-  });
-
   it('over NestJS, where only the log contains the text, not pages or the health answer', async () => {
     await using wire = await startWire();
     const { app, url, log } = await startApp({

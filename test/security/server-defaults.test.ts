@@ -73,8 +73,6 @@ describe('the module of NestJS', () => {
   });
 });
 
-const other = 'https://other.example';
-
 const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Promise<string> => {
   const raw = await Raw.get(web.port, headers);
   const head = (await raw.until((all) => all.includes('\r\n\r\n'))).toLowerCase();
@@ -83,17 +81,6 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
 };
 
 describe('a relay with default options', () => {
-  it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
-    const relay = await serveRelay({ lingerMs: 0 });
-    for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
-      const head = await headOf(relay.web, { origin });
-      expect(head).toMatch(/^http\/1\.1 403 /);
-      expect(head).not.toContain('access-control-');
-    }
-    expect(relay.source.subscriptions).toBe(0);
-    expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
-  });
-
   it('calls `authorize` again each time a page reconnects', async () => {
     let isIn = true;
     const { web } = await serveFeed(NEVER, {}, { authorize: () => isIn });
