@@ -1,4 +1,6 @@
 // Records everything that a page receives through the DevTools protocol, because a stream never ends.
+import { createParser } from 'eventsource-parser';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 
 /** Records a page's network traffic from now on, across reloads. */
 export const recordNetwork = async (page) => {
@@ -17,7 +19,7 @@ export const recordNetwork = async (page) => {
   session.on('Network.requestWillBeSent', ({ requestId, request }) => {
     if (new URL(request.url).pathname !== '/feed') return;
     const lastEventId = Object.entries(request.headers).find(([name]) => name.toLowerCase() === 'last-event-id')?.[1];
-    const feed = { lastEventId, at: Date.now(), bytes: [] };
+    const feed = { lastEventId, bytes: [] };
     open.set(requestId, feed);
     feeds.push(feed);
   });
@@ -48,8 +50,8 @@ export const recordNetwork = async (page) => {
   await session.send('Network.enable');
 
   return {
-    /** Returns the feed's requests: the event id, the time, and the messages of the response. */
-    feeds: () => feeds.map(({ lastEventId, at, bytes }) => ({ lastEventId, at, messages: messagesOf(bytes) })),
+    /** Returns the feed's requests: the event id and the messages of the response. */
+    feeds: () => feeds.map(({ lastEventId, bytes }) => ({ lastEventId, messages: messagesOf(bytes) })),
     /** Returns everything received so far, as texts. */
     async everything() {
       await Promise.all(pending);
@@ -58,15 +60,17 @@ export const recordNetwork = async (page) => {
   };
 };
 
-/** Parses Server-Sent Events. Ignores data after the last blank line: an incomplete message. */
-export const messagesOf = (bytes) => {
-  const blocks = Buffer.concat(bytes).toString('utf8').split('\n\n').slice(0, -1);
-  return blocks.map((block) => {
-    const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
-    const valuesOf = (field) => fields.filter(([, name]) => name === field).map(([, , value]) => value);
-    const [type = ''] = valuesOf('event');
-    return { type, id: valuesOf('id')[0], events: type === '' ? valuesOf('data').map((data) => JSON.parse(data)) : [] };
-  });
+const messageOf = ({ event, id, data }) => ({
+  id,
+  events: event === undefined ? data.split('\n').map((line) => JSON.parse(line)) : [],
+});
+
+/** Parses Server-Sent Events, without an incomplete message at the end. */
+const messagesOf = (bytes) => {
+  const messages = [];
+  const { feed } = createParser({ onEvent: (message) => messages.push(messageOf(message)) });
+  feed(Buffer.concat(bytes).toString('utf8'));
+  return messages;
 };
 
 /** Another client of the relay, which gets the same as the page but never reloads. Reads until the test ends or `stop()`. */
@@ -75,15 +79,12 @@ export const observe = async (t, url) => {
   t.after(() => stop.abort());
   const response = await fetch(url, { signal: stop.signal });
   const messages = [];
-  let [bytes, rest, hasEnded] = [0, Buffer.alloc(0), false];
+  let hasEnded = false;
   let onChange = () => undefined;
   const read = async () => {
-    for await (const chunk of response.body) {
-      bytes += chunk.length;
-      const buffer = Buffer.concat([rest, chunk]);
-      const end = buffer.lastIndexOf('\n\n') + 2;
-      if (end > 1) messages.push(...messagesOf([buffer.subarray(0, end)]));
-      rest = end > 1 ? buffer.subarray(end) : buffer;
+    const texts = response.body.pipeThrough(new TextDecoderStream());
+    for await (const message of texts.pipeThrough(new EventSourceParserStream())) {
+      messages.push(messageOf(message));
       onChange();
     }
   };
@@ -95,8 +96,6 @@ export const observe = async (t, url) => {
     });
   return {
     messages: () => messages,
-    /** Returns the number of received bytes. */
-    bytes: () => bytes,
     /** Waits until the messages pass a test. */
     async until(passes) {
       while (!passes(messages)) {

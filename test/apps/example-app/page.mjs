@@ -63,8 +63,6 @@ const viewOf = (page, errors) => {
     live: () => expectText(page.locator('app-status-panel .state'), /^Live/),
     /** Waits until the newest entry of the log matches a pattern. */
     happened: (pattern) => expectText(log.first(), pattern),
-    /** Finds a total by its name. */
-    totalOf,
     /** Returns a total by its name, as a number. */
     total: async (name) => Number.parseFloat((await totalOf(name).innerText()).replaceAll(',', '')),
     close: async () => {
