@@ -5,7 +5,6 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFi
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { buildImage } from './bundlers/build-image.mjs';
@@ -209,26 +208,6 @@ const bundled = async (name) => {
   const outfile = join(newFolder(), name.replace('.mjs', '.cjs'));
   return runEsbuild(outfile, { entryPoints: [name], format: 'cjs' });
 };
-
-test('a second instance of a function closes the connection of the first', async (t) => {
-  const command = [process.execPath, await bundled('server.mjs')];
-  const key = newKey();
-  const first = await startServer(t, command, key);
-  await startServer(t, command, key);
-  await first.printed(/connection-replaced/);
-});
-
-test('a frozen instance of a function loses frames', async (t) => {
-  const { child, printed } = await startServer(t, [process.execPath, await bundled('server.mjs')], newKey());
-  child.kill('SIGSTOP');
-  // More than the buffers of service and system hold, but slow enough for an instance that isn't frozen.
-  for (let sent = 0; sent < 500; sent += 1) {
-    service.push('market', Buffer.alloc(2 ** 16));
-    await setTimeout(1);
-  }
-  child.kill('SIGCONT');
-  await printed(/gap/);
-});
 
 test('a function that takes a few frames can be called again', async () => {
   Object.assign(process.env, { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: newKey() });

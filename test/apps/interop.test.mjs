@@ -119,24 +119,6 @@ describe('Chromium, its own Observable, over a relay', () => {
       await page.evaluate((each) => globalThis.runPin(each), title);
     });
   }
-
-  test('two subscribers of toPlatform(Observable) join the relay once, and two of relayFeed$ twice', async (t) => {
-    const script = `
-      import { firstValueFrom, merge, take, toArray } from 'rxjs';
-      import { relayFeed$ } from 'rx-trade-feed/browser';
-      import { fromPlatform, toPlatform } from 'rx-trade-feed/interop';
-      const one$ = relayFeed$('/feed');
-      globalThis.follow = (isShared) => {
-        const feed$ = isShared ? fromPlatform(toPlatform(Observable)(one$)) : one$;
-        return firstValueFrom(merge(feed$, feed$).pipe(take(4), toArray())).then((all) => all.length);
-      };`;
-    const { page, state } = await open(t, script);
-    await page.waitForFunction(() => globalThis.follow !== undefined);
-    assert.equal(await page.evaluate(() => globalThis.follow(true)), 4);
-    assert.equal(state.streams, 1);
-    assert.equal(await page.evaluate(() => globalThis.follow(false)), 4);
-    assert.equal(state.streams, 3);
-  });
 });
 
 const fences = fencesOf('docs/interop.md');
@@ -215,15 +197,11 @@ describe('toStore in React', () => {
     globalThis.unmount = () => reactRoot.render(null);
     globalThis.mount = () => reactRoot.render(<Boundary><Value /></Boundary>);
     mount();`;
-  const openApp = async (t) => {
-    const { page } = await open(t, program, project);
-    await page.waitForFunction(() => globalThis.source !== undefined);
-    return page;
-  };
   const seen = (page) => page.evaluate(() => globalThis.seen);
 
   test('1,000 values in one turn are one more render; an unmount unsubscribes, and a mount shows the last value', async (t) => {
-    const page = await openApp(t);
+    const { page } = await open(t, program, project);
+    await page.waitForFunction(() => globalThis.source !== undefined);
     await page.evaluate(() => {
       for (let n = 1; n <= 1_000; n += 1) globalThis.source.next(n);
     });
@@ -235,10 +213,7 @@ describe('toStore in React', () => {
     await page.getByText('value 1000').waitFor();
     await page.waitForFunction(() => globalThis.seen.open === 1);
     assert.equal((await seen(page)).all, 2);
-  });
-
-  test('an error reaches the error boundary; its reset subscribes again', async (t) => {
-    const page = await openApp(t);
+    // An error reaches the error boundary; its reset subscribes again.
     await page.evaluate(() => {
       globalThis.source.next(7);
       globalThis.source.error(new Error('stopped'));
@@ -246,7 +221,7 @@ describe('toStore in React', () => {
     await page.getByRole('button', { name: 'stopped' }).click();
     await page.getByText('value 7').waitFor();
     await page.waitForFunction(() => globalThis.seen.open === 1);
-    assert.equal((await seen(page)).all, 2);
+    assert.equal((await seen(page)).all, 3);
     await page.evaluate(() => globalThis.source.next(8));
     await page.getByText('value 8').waitFor();
   });
