@@ -41,7 +41,7 @@ const documentOf = (at: string): string => at.replace(/:.*/, '');
 
 /** Fences in other languages, by document, that another test reads. */
 const readElsewhere: readonly string[] = [
-  'docs/testing.md js', // test/docs/commonjs-jest.test.ts
+  'docs/testing.md js', // test/apps/jsdom.test.mjs
   'docs/browsers.md html', // test/apps/recipes.test.mjs
   'docs/recipes/postgres.md sql', // test/apps/recipes.test.mjs
   'docs/recipes/wallets.md text', // test/docs/recipes.test.ts
