@@ -11,11 +11,6 @@ import { tempFolder } from '../cli/support/temp-folder.js';
 // Small test files with a passing test each, and the gate's expected message; empty if it passes.
 const files: readonly (readonly [name: string, source: string, message: string])[] = [
   ['leaves-a-timer', `it('passes', () => { setTimeout(() => {}, 60_000); });`, 'leaks: 1 Timeout '],
-  [
-    'leaves-intervals-before-fake-ones',
-    `it('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); jest.useFakeTimers(); });`,
-    'leaks: 2 Timeout ',
-  ],
   ['leaves-a-server', `it('passes', (done) => { createServer().listen(0, done); });`, 'leaks: 1 TCPServerWrap '],
   [
     'leaves-a-rejection',

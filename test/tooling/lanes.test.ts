@@ -16,28 +16,16 @@ interface Again extends Failure {
 interface Lanes {
   testFiles(): readonly string[];
   laneOf(file: string): string | undefined;
-  filesForCi(): readonly string[];
   failuresIn(file: string, result: object): readonly Failure[];
-  failuresOf(output: string): readonly Failure[];
   retry(failures: readonly Again[], print: (line: string) => void): Promise<readonly Again[]>;
 }
 
 const lanes = (await import(pathToFileURL(join(root, 'scripts/lanes.mjs')).href)) as Lanes;
-const { failuresIn, failuresOf, retry } = lanes;
+const { failuresIn, retry } = lanes;
 
 it('test files have the lanes processes, brokers and clock, or none', () => {
   const used = new Set(lanes.testFiles().map(lanes.laneOf));
   expect([...used].sort()).toEqual(['brokers', 'clock', 'processes', undefined]);
-});
-
-it('only CI runs files of recipes, examples and long checks', () => {
-  expect(lanes.filesForCi()).toEqual(
-    expect.arrayContaining([
-      'test/docs/recipes.test.ts',
-      'test/examples/examples.test.ts',
-      'reliability/test/soak.test.ts',
-    ]),
-  );
 });
 
 describe('what failed in a file of jest', () => {
@@ -69,13 +57,6 @@ describe('what failed in a file of jest', () => {
     ]);
   });
 
-  it('is the file if it leaks or does not load', () => {
-    expect(failuresIn(inLane, { status: 'failed', message: 'leaks: 1 Timeout', assertionResults: [] })).toMatchObject([
-      { title: inLane, lane: 'processes' },
-    ]);
-    expect(failuresIn(inLane, { status: 'passed', message: '', assertionResults: [] })).toEqual([]);
-  });
-
   it.each([
     ['thrown: "Exceeded timeout of 60000 ms for a test.', 'time'],
     ['Error: Waited 50000 ms in vain for: isOpen', 'time'],
@@ -85,12 +66,6 @@ describe('what failed in a file of jest', () => {
     for (const assertionResults of [[failed('a', message)], []])
       expect(failuresIn(other, { status: 'failed', message, assertionResults })[0]?.lane).toBe(lane);
   });
-});
-
-it('what failed in a suite of Node is in the lane of browsers', () => {
-  expect(failuresOf('# fail 1\nfailed: test/apps/tabs.test.mjs › a tab\n1 passed, 1 failed')).toMatchObject([
-    { file: 'test/apps/tabs.test.mjs', title: 'test/apps/tabs.test.mjs › a tab', lane: 'browsers' },
-  ]);
 });
 
 describe('what failed in lanes', () => {
