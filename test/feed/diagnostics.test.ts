@@ -1,6 +1,6 @@
 /** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { lastValueFrom, noop, type Observable } from 'rxjs';
 import {
   type AttemptMessage,
@@ -27,6 +27,9 @@ import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, refuse, startWire, text } from '../support/wire.js';
+
+const where = "tradeFeed$('market') at app.js:3:1";
+const origin = { feed: 'market', baseUrl: 'https://feed.example.com', where } as const;
 
 describe('observe feed', () => {
   const lifecycle = ['opened', 'disconnected', 'gap', 'owner', 'engine', 'stopped'].map(
@@ -63,6 +66,52 @@ describe('observe feed', () => {
     ...[...begun, 'opened', ...ended, 'disconnected'],
     ...[...begun, 'opened', 'gap', ...ended, 'stopped'],
   ];
+
+  const traced = (...events: readonly LoggableEvent[]) => {
+    const trace = traceAttempts(origin);
+    const { emit } = createLifecycle(noop, { observe: (event, state) => trace.event(event as LoggableEvent, state) });
+    const event = (each: LoggableEvent): void => emit(each as LifecycleEvent);
+    events.forEach(event);
+    return event;
+  };
+
+  it('has one message for an attempt, whose stage and times follow it until its failure', () => {
+    const { failure } = disconnected(40);
+    const atStart: string[] = [];
+    const start = (message: unknown): void => void atStart.push(JSON.stringify(message));
+    subscribe(tracing[0]!, start);
+    traced(requested(10), issued(20), opened(30), { type: 'disconnected', at: 41, failure });
+    unsubscribe(tracing[0]!, start);
+    expect(atStart).toEqual([JSON.stringify({ origin, attempt: 1, stage: 'ticket', startedAt: { ticket: 10 } })]);
+    expect(names()).toEqual([...begun, ...ended]);
+    expect(new Set(messages.map(([, message]) => message)).size).toBe(1);
+    expect(messages[0]?.[1]).toEqual({
+      ...{ origin, attempt: 1, stage: 'stream', startedAt: { ticket: 10, handshake: 20, stream: 30 } },
+      ...{ endedAt: 41, error: failure },
+    });
+  });
+
+  it('begins with an attempt only if the channel has a subscriber, but counts all', () => {
+    for (const name of tracing) unsubscribe(name, listener);
+    const trace = traced(requested(1), issued(2));
+    for (const name of tracing) subscribe(name, listener);
+    for (const event of [opened(3), disconnected(4)]) trace(event);
+    expect(messages).toEqual([]);
+    trace(requested(5));
+    expect([names(), messages.map(([, message]) => (message as AttemptMessage).attempt)]).toEqual([begun, [2, 2]]);
+  });
+
+  it('publishes what happens to a cluster with the origin, but no steps of an attempt', () => {
+    const text = { operation: 'read', message: 'm', advice: 'a' } as const;
+    const events: readonly LoggableEvent[] = [
+      { type: 'owner-changed', at: 7, owner: 'replica-2', generation: 3 },
+      { type: 'engine-refused', at: 7, since: 6, ...text },
+      { type: 'engine-recovered', at: 9, durationMs: 3 },
+    ];
+    [...events, requested(1), issued(2), reconnecting(4, 5)].forEach(publishEvents(origin));
+    expect(names()).toEqual(['owner', 'engine', 'engine']);
+    expect(messages.map(([, message]) => message)).toEqual(events.map((event) => ({ origin, event })));
+  });
 
   describe.each<[string, (feed: Feed, options: TradeFeedOptions) => Observable<unknown>, TradeFeedOptions]>([
     ['tradeFeed$ on the main thread', tradeFeed$, {}],
@@ -133,90 +182,6 @@ describe('observe feed', () => {
         expect(message?.event).toMatchObject({ failure: { code: 'relay-source-failed', cause: thrown } });
         expect(names()).toEqual([...begun, ...ended, 'stopped']);
       });
-  });
-});
-
-const where = "tradeFeed$('market') at app.js:3:1";
-const origin = { feed: 'market', baseUrl: 'https://feed.example.com', where } as const;
-
-describe('the trace of an attempt', () => {
-  const channel = tracingChannel<AttemptMessage>('rx-trade-feed:attempt');
-  const names = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
-
-  /** The messages: the channel, the object, and a copy of it at that moment. */
-  let messages: { readonly name: string; readonly message: AttemptMessage; readonly then: AttemptMessage }[] = [];
-  const record = (name: string) => (message: unknown) =>
-    void messages.push({ name, message: message as AttemptMessage, then: structuredClone(withoutError(message)) });
-  const withoutError = (message: unknown) => ({ ...(message as AttemptMessage), error: undefined }) as never;
-  const subscribers = Object.fromEntries(names.map((name) => [name, record(name)])) as Record<
-    (typeof names)[number],
-    (message: unknown) => void
-  >;
-
-  beforeEach(() => {
-    messages = [];
-    channel.subscribe(subscribers);
-  });
-  afterEach(() => channel.unsubscribe(subscribers));
-
-  const publish = (...events: readonly LoggableEvent[]) => {
-    const trace = traceAttempts(origin);
-    const { emit } = createLifecycle(noop, { observe: (event, state) => trace.event(event as LoggableEvent, state) });
-    const event = (each: LoggableEvent): void => emit(each as LifecycleEvent);
-    events.forEach(event);
-    return { event, end: trace.end };
-  };
-  const published = () => messages.map(({ name }) => name);
-
-  it('has one message, whose stage and times follow the attempt until its failure', () => {
-    const { failure } = disconnected(40);
-    publish(requested(10), issued(20), opened(30), { type: 'disconnected', at: 41, failure });
-    expect(published()).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
-    expect(new Set(messages.map(({ message }) => message)).size).toBe(1);
-    expect(messages[0]?.then).toEqual({
-      ...{ origin, attempt: 1, stage: 'ticket', startedAt: { ticket: 10 }, error: undefined },
-    });
-    expect(messages[0]?.message).toEqual({
-      ...{ origin, attempt: 1, stage: 'stream', startedAt: { ticket: 10, handshake: 20, stream: 30 } },
-      ...{ endedAt: 41, error: failure },
-    });
-  });
-
-  it('begins only if the channel has a subscriber, but counts all attempts', () => {
-    channel.unsubscribe(subscribers);
-    const trace = publish(requested(1), issued(2));
-    channel.subscribe(subscribers);
-    trace.event(opened(3));
-    trace.event(disconnected(4));
-    expect(published()).toEqual([]);
-    trace.event(requested(5));
-    expect(messages.map(({ name, message }) => [name, message.attempt])).toEqual([
-      ['start', 2],
-      ['end', 2],
-    ]);
-  });
-});
-
-describe('publishEvents', () => {
-  const text = { operation: 'read', message: 'm', advice: 'a' } as const;
-
-  it.each<[string, readonly LoggableEvent[]]>([
-    ['owner', [{ type: 'owner-changed', at: 7, owner: 'replica-2', generation: 3 }]],
-    [
-      'engine',
-      [
-        { type: 'engine-refused', at: 7, since: 6, ...text },
-        { type: 'engine-recovered', at: 9, durationMs: 3 },
-      ],
-    ],
-  ])('publishes the events of the channel %s with the origin, but no steps of an attempt', (name, events) => {
-    const messages: unknown[] = [];
-    const listener = (message: unknown) => void messages.push(message);
-    subscribe(`rx-trade-feed:${name}`, listener);
-    [...events, requested(1), issued(2), reconnecting(4, 5)].forEach(publishEvents(origin));
-    unsubscribe(`rx-trade-feed:${name}`, listener);
-    events.forEach(publishEvents(origin));
-    expect(messages).toEqual(events.map((event) => ({ origin, event })));
   });
 });
 

@@ -34,11 +34,6 @@ describe('the gap of an outage', () => {
     ['comes after 500 ms without a frame', {}, ['5-610 at 611']],
     ['comes once', { 300: 'frame', 700: opening(700, 3) }, ['5-110 at 300']],
     ['waits for the next connection, if this one ends', { 200: disconnected(200), 900: 'end' }, []],
-    [
-      'begins where the outage began, after two connections',
-      { 200: disconnected(200), 290: issued(290), 300: opening(300, 2), 310: 'frame' },
-      ['5-300 at 310'],
-    ],
     ['does not come after the end of the subscription', { 200: 'end' }, []],
   ] as const)('%s', (_title, steps, expected) => {
     const connected = { 1: opened(1), 5: lost, 100: issued(100), 110: opening(110, 2) };
