@@ -88,12 +88,9 @@ const overTheWire = (frame: Frame): AnyFrame => readEventLine(writeFrame(frame),
 
 const payloads: readonly (readonly [string, Buffer])[] = [
   ['no bytes', Buffer.alloc(0)],
-  ['a text', Buffer.from('{"n":1}')],
   ['text of other planes', Buffer.from('ü€😀\u2028\u2029\u0085\u0000\r\n\t"\\')],
-  ['a byte order mark', Buffer.from('\ufeffa')],
   ['two byte order marks', Buffer.from('\ufeff\ufeff')],
   ['every byte value', Buffer.from(Array.from({ length: 256 }, (_, n) => n))],
-  ['half a character', Buffer.of(0xe2, 0x82)],
   ['a surrogate', Buffer.of(0xed, 0xa0, 0x80)],
   ['1 MB of text', Buffer.alloc(1_000_000, 'x\n')],
   ['1 MB of bytes', Buffer.alloc(1_000_000, Buffer.of(0xff, 0, 10, 13))],

@@ -4,20 +4,11 @@ import * as t from 'io-ts';
 import { firstValueFrom, from, of, throwError, toArray } from 'rxjs';
 import { once } from 'node:events';
 import { runInNewContext } from 'node:vm';
-import {
-  Decoded,
-  decodeWith,
-  Frame,
-  isTradeFeedError,
-  mergeMapBounded,
-  requestTicket,
-  toReadable,
-} from '../../src/index.js';
+import { Decoded, decodeWith, Frame, isTradeFeedError, requestTicket, toReadable } from '../../src/index.js';
 import { whereBytes, whereField } from '../../src/index.js';
 import { bytesOf, withOwnBytes } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { isBytes, isError, isUrl } from '../../src/protocol/type-guards.js';
-import { startTradeFeedService } from '../../src/testing/index.js';
 
 /** Evaluates an expression in another realm, whose classes aren't those of this one. */
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- names the type of the expression
@@ -84,26 +75,6 @@ describe('values of another realm, such as jsdom, an iframe or node:vm', () => {
     expect(withOwnBytes(frameOf(sparse)).data.buffer.byteLength).toBe(10);
     const either = Object.assign(foreign<object>('({})'), right(new Decoded(1, frameOf(sparse))));
     expect((withOwnBytes(either) as unknown as { right: Decoded<number> }).right.frame.data.buffer.byteLength).toBe(10);
-  });
-
-  it('reach a bounded queue with their size', async () => {
-    const dropped: unknown[] = [];
-    const bytes = Array.from({ length: 3 }, () => foreign<Uint8Array>('new Uint8Array(60)'));
-    const bounds = {
-      concurrency: 1,
-      capacity: 10,
-      capacityBytes: 100,
-      onDrop: (value: unknown) => dropped.push(value),
-    };
-    const work = (value: Uint8Array) => Promise.resolve(value.length);
-    await firstValueFrom(from(bytes).pipe(mergeMapBounded(work, bounds), toArray()));
-    expect(dropped).toHaveLength(1);
-  });
-
-  it('are pushed by the local service', async () => {
-    const service = await startTradeFeedService();
-    service.push('raw', foreignBytes('{"n":1}'));
-    await service.shutdown();
   });
 
   it('are the error of a Node stream, unchanged', async () => {
