@@ -6,7 +6,6 @@ import type { Worker } from 'node:worker_threads';
 import { firstValueFrom, lastValueFrom, takeWhile, tap } from 'rxjs';
 import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import {
-  createTradeFeedError,
   type FeedEvent,
   frames,
   tradeFeed$,
@@ -219,27 +218,6 @@ describe('an `apiKey` function', () => {
     const failure = { code: 'invalid-options', stage: 'ticket', option: 'apiKey' };
     for (const options of [inWorker(wire), optionsFor(wire)])
       expect(await errorOf({ ...options, apiKey: apiKey as () => string })).toMatchObject(failure);
-  });
-
-  const unreadable = Object.defineProperty(new Error(), 'message', {
-    get: () => {
-      throw new Error('no');
-    },
-  });
-  const call = () => undefined;
-  it.each<[string, unknown]>([
-    ['an error with a function as its message', Object.assign(new TypeError('theirs'), { message: () => 'no text' })],
-    ['an error whose message cannot be read', unreadable],
-    [
-      'a failure with a field that cannot be cloned',
-      Object.assign(createTradeFeedError({ stage: 'ticket', status: 500 }), { call }),
-    ],
-  ])('that throws %s makes that object the cause', async (_what, cause) => {
-    const error = await keyFailure(() => {
-      throw cause as Error;
-    });
-    expect(error).toMatchObject({ code: 'retries-exhausted', cause: { code: 'api-key-unavailable' } });
-    expect((error.cause as TradeFeedError).cause).toBe(cause);
   });
 });
 

@@ -48,12 +48,6 @@ describe.each(threads)('a feed %s', (where, options) => {
     await until(events$, ({ type }) => type === 'opened');
   });
 
-  itWithNewerNode('trusts what the program trusts', async () => {
-    await using wire = await startWire({ tls });
-    trust(tls.cert);
-    await until(tradeFeedEvents$('market', optionsFor(wire, options)), ({ type }) => type === 'opened');
-  });
-
   itWithNewerNode('trusts at its next attempt what the program trusts meanwhile', async () => {
     await using wire = await startWire({
       tls,
