@@ -13,12 +13,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
 import { getTradeFeedToken, type SseRequest, TradeFeed, TradeFeedModule } from '../../src/nestjs/index.js';
-import {
-  type ServiceEvent,
-  startTradeFeedService,
-  type TradeFeedService,
-  type TradeFeedServiceOptions,
-} from '../../src/testing/index.js';
+import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 
 /** A line that Nest has passed to a logger. */
 export interface Line {
@@ -77,8 +72,8 @@ export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
 };
 
 /** Starts a service with an account. Returns options that connect to it and reconnect fast. */
-export const startService = async (options?: TradeFeedServiceOptions) => {
-  const service = await startTradeFeedService(options);
+const startService = async () => {
+  const service = await startTradeFeedService();
   const account = service.createAccount({ plan: 'developer' });
   const apiKey = account.createApiKey();
   return { service, account, apiKey, options: { baseUrl: service.baseUrl, apiKey, backoff: fast } };

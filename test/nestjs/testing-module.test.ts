@@ -2,10 +2,6 @@
 import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { build } from 'esbuild';
 import { EmptyError, firstValueFrom, map, of, take, toArray } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import {
@@ -19,7 +15,8 @@ import {
 } from '../../src/nestjs/index.js';
 import { itInCi } from '../support/cases.js';
 import { Log } from './support.js';
-import { startLimitMs, startTestLimitMs } from '../support/wait-for.js';
+import { runProgram } from '../support/run-program.js';
+import { startTestLimitMs } from '../support/wait-for.js';
 
 @Injectable()
 class Newest {
@@ -52,25 +49,6 @@ const framesOf = (app: TestingModule, n: number) =>
       toArray(),
     ),
   );
-
-/** Runs a program with this package in a separate process. Returns its output, and how it ended. */
-const runProgram = async (contents: string): Promise<string> => {
-  await mkdir('temp', { recursive: true });
-  const folder = await mkdtemp(resolve('temp/testing-module-'));
-  const outfile = join(folder, 'program.mjs');
-  const stdin = { contents, resolveDir: import.meta.dirname, loader: 'ts' } as const;
-  try {
-    const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external', target: 'node20' } as const;
-    await build({ stdin, outfile, ...options });
-    return await new Promise((done) => {
-      execFile(process.execPath, [outfile], { timeout: startLimitMs }, (error, stdout) => {
-        done(`${stdout}${error?.killed ? 'still running' : `exit ${String(error?.code ?? 0)}`}`);
-      });
-    });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-};
 
 describe('TradeFeedTestingModule', () => {
   it('replaces the module of an application', async () => {
@@ -139,19 +117,8 @@ describe('TradeFeedTestingModule', () => {
   itInCi(
     'does not keep the process running when compile() rejects, even with a source',
     async () => {
-      const output = await runProgram(`
-      import 'reflect-metadata';
-      import { Test } from '@nestjs/testing';
-      import { interval, map } from 'rxjs';
-      import { TradeFeedTestingModule } from '${join(import.meta.dirname, '../../src/nestjs/index.js')}';
-      const sources = { market: interval(5).pipe(map(String)) };
-      const useFactory = () => new Promise((_, fail) => setTimeout(fail, 50, new Error('no database')));
-      const module = Test.createTestingModule({
-        imports: [TradeFeedTestingModule.forRoot({ service: { sources } })],
-        providers: [{ provide: 'other', useFactory }],
-      });
-      await module.compile().catch((error) => console.log('rejected: ' + error.message));`);
-      expect(output).toBe('rejected: no database\nexit 0');
+      const { code, stdout } = await runProgram('../../nestjs/programs/failing-start.mjs', [], {});
+      expect([code, stdout]).toEqual([0, 'no database\n']);
     },
     startTestLimitMs,
   );
