@@ -216,7 +216,6 @@ describe('provideTradeFeed', () => {
     [undefined, /`options` must be an object such as \{ url: '\/feed' \}/],
     ['/feed', /`options` must be an object such as \{ url: '\/feed' \}/],
     [{}, /`url` must be/],
-    [{ url: '' }, /`url` must be/],
     [{ url: 'http://' }, /`url` must be/],
     [{ url, resume: 'yes' }, /`resume` must be true or false/],
     [{ url, resumeIn: storage }, /`resumeIn` doesn't exist/],

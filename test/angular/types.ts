@@ -9,7 +9,6 @@ import {
   provideTradeFeed,
   provideTradeFeedFrom,
   type ProvideTradeFeedOptions,
-  type WindowSignalOptions,
 } from 'rx-trade-feed/angular';
 
 export const feed = (): AngularTradeFeed => injectTradeFeed();
@@ -19,17 +18,12 @@ export const most = {
   url: new URL('https://api.example.com/feed'),
   headers: () => Promise.resolve({ authorization: 'Bearer of-your-app' }),
   credentials: 'include',
-  connectTimeoutMs: 1,
-  idleTimeoutMs: 1,
-  backoff: { maxAttempts: 3 },
-  resume: false,
   stats: { everyMs: 500 },
   window: { lengthMs: 250, maxFrames: 10_000, align: 'start', scheduler: new VirtualTimeScheduler() },
   freshness: { maxAgeMs: 5_000, factor: 20 },
   lingerMs: 0,
 } as const satisfies ProvideTradeFeedOptions;
 export const some: FeedSignalOptions = { stats: undefined, window: { maxFrames: 1 }, lingerMs: undefined };
-export const window: WindowSignalOptions = { lengthMs: undefined };
 // A feed of Node is accepted too, for a test or a demo.
 export const fakes = [provideTradeFeedFrom(NEVER), provideTradeFeedFrom(tradeFeedEvents$('market'), some)];
 
