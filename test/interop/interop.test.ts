@@ -70,27 +70,15 @@ const subscribeTo = <T>(source: Observable<T>) => {
 };
 
 describe('untilAborted', () => {
-  it('completes when the signal aborts, and unsubscribes', () => {
+  it('completes when the signal aborts, and unsubscribes; a later subscription reads the signal again', () => {
     const { counts, counted$ } = counted(concat(of(1), NEVER));
     const controller = new AbortController();
-    const { received } = subscribeTo(counted$.pipe(untilAborted(controller.signal)));
+    const source$ = counted$.pipe(untilAborted(controller.signal));
+    const { received } = subscribeTo(source$);
     expect({ received, ...counts }).toEqual({ received: [1], all: 1, open: 1 });
     controller.abort();
     expect({ received, ...counts }).toEqual({ received: [1, 'complete'], all: 1, open: 0 });
-  });
-
-  it('does not subscribe if the signal has already aborted', () => {
-    const { counts, counted$ } = counted(of(1));
-    expect(subscribeTo(counted$.pipe(untilAborted(AbortSignal.abort()))).received).toEqual(['complete']);
-    expect(counts.all).toBe(0);
-  });
-
-  it('reads the signal again for each subscription', () => {
-    const controller = new AbortController();
-    const source$ = of(1).pipe(untilAborted(controller.signal));
-    expect(subscribeTo(source$).received).toEqual([1, 'complete']);
-    controller.abort();
-    expect(subscribeTo(source$).received).toEqual(['complete']);
+    expect([subscribeTo(source$).received, counts.all]).toEqual([['complete'], 1]);
   });
 
   it('ends any number of feeds with one signal, and Node warns of no leak', async () => {
@@ -109,19 +97,15 @@ describe('untilAborted', () => {
     expect(warnings).toEqual([]);
   });
 
-  it.each<[string, Observable<number>, (unsubscribe: () => void, abort: () => void) => void]>([
-    ['a completion', of(1), () => undefined],
-    ['an error', throwError(() => new Error('stop')), () => undefined],
-    ['unsubscribing', NEVER, (unsubscribe) => unsubscribe()],
-    ['the abort', NEVER, (_, abort) => abort()],
-  ])('leaves no listener on the signal after %s', (_end, source, end) => {
-    const controller = new AbortController();
-    const { subscription } = subscribeTo(source.pipe(untilAborted(controller.signal)));
-    end(
-      () => subscription.unsubscribe(),
-      () => controller.abort(),
-    );
-    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+  it.each<[string, Observable<number>]>([
+    ['a completion', of(1)],
+    ['an error', throwError(() => new Error('stop'))],
+    ['unsubscribing', NEVER],
+  ])('leaves no listener on the signal after %s', (end, source) => {
+    const { signal } = new AbortController();
+    const { subscription } = subscribeTo(source.pipe(untilAborted(signal)));
+    if (end === 'unsubscribing') subscription.unsubscribe();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
