@@ -2,12 +2,11 @@ import { Agent } from 'node:https';
 import * as feed from 'rx-trade-feed';
 import { backoff, openConnection, requestTicket, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
 import { feedLog, type LogRecord } from 'rx-trade-feed/log';
-import { defer, filter, map, type Observable, of, retry, retryWhen, VirtualTimeScheduler } from 'rxjs';
+import { filter, map, type Observable, of, retry, retryWhen, VirtualTimeScheduler } from 'rxjs';
 import { Agent as UndiciAgent } from 'undici';
-import { emits } from './emits.js';
+import { emits, type Same } from './emits.js';
 
 // The composition of the feed, with `retryWhen` and with `retry`, and with an operator between its parts.
-emits<feed.Frame>()(defer(() => of('market' as const)).pipe(requestTicket(), openConnection(), retryWhen(backoff())));
 emits<feed.Frame>()(
   of('raw' as const).pipe(requestTicket(), openConnection(), retry({ delay: feed.retryDelay({ maxAttempts: 3 }) })),
 );
@@ -16,11 +15,11 @@ emits<feed.Frame>()(
     requestTicket(),
     map((ticket) => ({ ...ticket, deadlineMs: performance.now() + 1_000 })),
     openConnection(),
+    retryWhen(backoff()),
   ),
 );
 openConnection({}, (name) => (name satisfies feed.Feed).length);
 backoff({}, (reconnect) => (reconnect satisfies feed.Reconnect).failure.advice);
-emits<feed.Frame>()(tradeFeed$('raw'));
 emits<feed.Frame>()(tradeFeed$(undefined));
 emits<feed.FeedEvent>()(tradeFeedEvents$('raw', { apiKey: 'key' }));
 
@@ -41,40 +40,11 @@ declare const frame: feed.Frame;
 // @ts-expect-error -- `json()` returns `unknown`
 frame.json() satisfies string;
 
-// The options.
-export const all = {
-  baseUrl: 'https://feed.example.com',
-  apiKey: 'key',
-  ticketTimeoutMs: 1,
-  handshakeTimeoutMs: 1,
-  idleTimeoutMs: 0,
-  maxFrameBytes: 1,
-  backoff: {
-    initialDelayMs: 1,
-    maxDelayMs: 1,
-    factor: 1,
-    jitter: 'equal',
-    stableAfterMs: 1,
-    maxAttempts: Infinity,
-    random: () => 0.5,
-    scheduler: new VirtualTimeScheduler(),
-  },
-  deliveryDelayMs: 'auto',
-  classify: (failure, verdict) => {
-    failure satisfies feed.TradeFeedError;
-    verdict satisfies feed.Verdict;
-    return failure.code === 'client-too-slow' ? 'stop' : verdict;
-  },
-  tls: { ca: 'pem', servername: 'x', rejectUnauthorized: true, checkServerIdentity: () => undefined },
-  standby: true,
-  warnings: false,
-  receiveIn: 'main',
-  receiveBufferBytes: 1_000_000,
-  dispatcher: new UndiciAgent(),
-  agent: new Agent(),
-} satisfies Required<feed.TradeFeedOptions>;
-
-export const wrong: readonly feed.TradeFeedOptions[] = [
+// The options, of which the guide has all: test/docs/tables.test.ts.
+export const options: readonly feed.TradeFeedOptions[] = [
+  { backoff: { jitter: 'equal', scheduler: new VirtualTimeScheduler() }, deliveryDelayMs: 'auto' },
+  { classify: (failure, verdict) => (failure.code === 'client-too-slow' ? 'stop' : verdict) },
+  { tls: { ca: 'pem', checkServerIdentity: () => undefined }, dispatcher: new UndiciAgent(), agent: new Agent() },
   // @ts-expect-error -- a key is a string
   { apiKey: 5 },
   // @ts-expect-error -- also if a function returns it
@@ -82,31 +52,10 @@ export const wrong: readonly feed.TradeFeedOptions[] = [
 ];
 
 // The events are a union discriminated by `type`.
-export const describe = (event: feed.FeedEvent): string | number => {
-  switch (event.type) {
-    case 'ticket-requested':
-      return event.feed satisfies 'market' | 'raw';
-    case 'ticket-issued':
-      return event.expiresAt satisfies string;
-    case 'opened':
-      return event.connection satisfies number;
-    case 'frame':
-      return (event satisfies feed.Frame).data.length;
-    case 'disconnected':
-      return (event.failure satisfies feed.TradeFeedError).code;
-    case 'reconnecting':
-      return event.delayMs + event.attempt + (event.verdict satisfies feed.Verdict).length;
-    case 'gap':
-      return event.to - event.from - event.durationMs + (event.failure satisfies feed.TradeFeedError).uptimeMs;
-    case 'stopped':
-      return (event.failure satisfies feed.TradeFeedError).code;
-    case 'watermark':
-      return event.at satisfies number;
-    default:
-      return event satisfies never;
-  }
-};
+type Lifecycle = 'ticket-requested' | 'ticket-issued' | 'opened' | 'disconnected' | 'reconnecting' | 'gap' | 'stopped';
+true satisfies Same<feed.FeedEvent['type'], Lifecycle | 'frame' | 'watermark'>;
 declare const event: feed.FeedEvent;
+if (event.type === 'frame') event satisfies feed.Frame;
 // @ts-expect-error -- not every event has data: narrow by `type` first
 export const unnarrowed = event.data as unknown;
 if (event.type === 'ticket-issued') {
@@ -115,24 +64,9 @@ if (event.type === 'ticket-issued') {
 }
 
 // The messages of the channels.
-export const failureOf = ({ event }: feed.FeedEventMessage): feed.TradeFeedError | undefined => {
-  switch (event.type) {
-    case 'opened':
-      event satisfies feed.Opened;
-      return undefined;
-    case 'disconnected':
-    case 'gap':
-    case 'stopped':
-      return (event satisfies feed.Disconnected | feed.Gap | feed.Stopped).failure;
-    case 'owner-changed':
-    case 'engine-refused':
-    case 'engine-recovered':
-      event satisfies feed.OwnerChanged | feed.EngineRefused | feed.EngineRecovered;
-      return undefined;
-    default:
-      return event satisfies never;
-  }
-};
+type OfFeed = feed.Opened | feed.Disconnected | feed.Gap | feed.Stopped;
+type OfCluster = feed.OwnerChanged | feed.EngineRefused | feed.EngineRecovered;
+true satisfies Same<feed.FeedEventMessage['event'], OfFeed | OfCluster>;
 // A log.
 const log = feedLog('market');
 emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(log.append()));

@@ -3,7 +3,7 @@ import { decodeWith, type Decoded, type FeedEvent, type Frame, frames, type Gap,
 import { tradeFeed$, tradeFeedEvents$, type Watermark } from 'rx-trade-feed';
 import { feedLog } from 'rx-trade-feed/log';
 import { ledger, type LedgerStep, type Outcome, outcomeStats, type OutcomeStats, settle } from 'rx-trade-feed/settle';
-import { filter, map, type Observable } from 'rxjs';
+import { map, type Observable } from 'rxjs';
 import { emits } from './emits.js';
 
 const Tx = t.type({ hash: t.string, from: t.string });
@@ -39,19 +39,6 @@ emits<OutcomeStats>()(
     settle(ledger$, { key: ({ value }) => value.hash, slot: ({ value }) => value.from, withinMs: 1 }),
     tumblingWindow({ lengthMs: 1, ...outcomeStats }),
     map(({ value }) => value),
-  ),
-);
-emits<number>()(
-  tradeFeedEvents$('raw').pipe(
-    settle(ledger$, { key: (frame) => frame.text(), withinMs: 1 }),
-    filter((event) => event.type === 'outcome'),
-    map((outcome) =>
-      outcome.state === 'confirmed' || outcome.state === 'failed'
-        ? outcome.leadMs
-        : outcome.state === 'unseen'
-          ? outcome.at
-          : 0,
-    ),
   ),
 );
 feedLog('day')
