@@ -145,8 +145,9 @@ export async function* linesOf(stream: Readable): AsyncGenerator<string> {
     if (bytes > maxLineBytes) throw new Error(tooLong);
     for (const start of starts) {
       yield* payloadIn(line);
-      [line, bytes] = [start, Buffer.byteLength(start)];
+      line = start;
     }
+    if (starts.length > 0) bytes = Buffer.byteLength(line);
   }
   yield* payloadIn(line + decoder.decode());
 }
