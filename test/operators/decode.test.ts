@@ -276,14 +276,6 @@ interface Tree {
   readonly next: Tree | null;
 }
 const Tree: t.Type<Tree> = t.recursion('Tree', () => t.type({ value: t.number, next: t.union([Tree, t.null]) }));
-const Upper = new t.Type<string>(
-  'Upper',
-  t.string.is,
-  (u, c) => (t.string.is(u) ? t.success(u.toUpperCase()) : t.failure(u, c)),
-  t.identity,
-);
-
-const Optional = t.type({ a: t.union([t.string, t.undefined]) });
 const Pair = t.tuple([t.number, t.number]);
 
 /** Codecs that return their input, so their guard is enough to accept a document. */
@@ -303,35 +295,6 @@ const plain: readonly (readonly [t.Mixed, unknown])[] = [
   [t.union([t.type({ a: t.number }), t.type({})]), {}],
 ];
 
-/** Codecs that change the document, so the decoder has to run. */
-const changing: readonly [string, t.Mixed, unknown, unknown][] = [
-  ['an exact type', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
-  ['a custom codec', Upper, 'a', 'A'],
-  ['a record of named keys', t.record(t.keyof({ a: null }), t.number), { a: 1, b: 2 }, { a: 1 }],
-  ['a union of a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
-  ['a union of a type that adds a property', t.union([Optional, t.type({})]), {}, { a: undefined }],
-  ['a refinement of a custom codec', t.refinement(Upper, () => true), 'a', 'A'],
-];
-
-/** Clones a codec as io-ts-types does, with some fields changed. */
-const clone = (codec: t.Mixed, changes: Partial<t.Mixed>): t.Mixed =>
-  Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);
-
-/** Clones a codec with custom validation, as `withValidate` of io-ts-types does. */
-const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t.Mixed => {
-  const cloned = clone(codec, { validate });
-  return Object.assign(cloned, { decode: (u: unknown) => validate(u, [{ key: '', type: cloned, actual: u }]) });
-};
-const positive = withValidate(t.number, (u, c) => (Number(u) > 0 ? t.success(u) : t.failure(u, c, 'not positive')));
-const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
-
-/** Codecs that refuse the document by custom validation, but have the tag, parts and guard of one without. */
-const cloned: readonly [string, t.Mixed, unknown][] = [
-  ['a clone', positive, -1],
-  ['a clone with another decoder', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
-  ['a clone of a union', t.array(withValidate(t.union([t.number, t.string]), refuse)), [1]],
-];
-
 const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
 
 const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
@@ -349,13 +312,19 @@ describe('ioTsCheck', () => {
     }
   });
 
-  it.each(changing)('gets the value of %s from the decoder', (_name, codec, document, expected) => {
-    expect(check(codec)(document)).toEqual(expected);
+  it.each<[string, t.Mixed, unknown, unknown]>([
+    ['a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
+    ['a type that adds a property', t.union([t.type({ a: t.undefined }), t.type({})]), {}, { a: undefined }],
+  ])('gets the value of a union of %s from the decoder', (_name, codec, document, expected) => {
+    expect(check(codec)(document)).toStrictEqual(expected);
   });
 
-  it.each(cloned)('lets the decoder of %s refuse a document that `is` accepts', (_name, codec, document) => {
-    expect(codec.is(document)).toBe(true);
-    expect(check(codec)(document)).toBeInstanceOf(Refused);
+  it('lets the decoder of a clone refuse a document that `is` accepts', () => {
+    const decode = () => t.failure(1, []);
+    const clone = Object.assign(Object.create(Object.getPrototypeOf(t.number) as object) as t.Mixed, t.number, {
+      decode,
+    });
+    expect([clone.is(1), check(clone)(1)]).toEqual([true, expect.any(Refused)]);
   });
 
   it('reads the definition of a recursive type once, at the first document', () => {
