@@ -59,7 +59,6 @@ describe('closeConnections', () => {
     [1000, ''],
     [1009, ''],
     [1011, 'broken'],
-    [4001, 'connection replaced'],
     [4999, 'é'.repeat(61)],
   ])('closes each open connection with %d "%s"', async (code, reason) => {
     const service = await start();
@@ -410,13 +409,8 @@ const mockDate = (now: number): void => {
   });
 };
 
-const moments = [
-  ['long ago', '2001-02-03T04:05:06.789Z'],
-  ['in the far future', '2099-12-31T23:59:59.999Z'],
-] as const;
-
-describe.each(moments)('with a mocked Date, %s', (_when, iso) => {
-  const now = Date.parse(iso);
+describe('with a mocked Date, long ago', () => {
+  const now = Date.parse('2001-02-03T04:05:06.789Z');
   let service: TradeFeedService;
   let key: string;
   beforeEach(async () => {

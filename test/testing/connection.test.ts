@@ -250,17 +250,6 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     advance(50);
     expect(await socket.first(5_000)).toEqual(Array.from({ length: 5_000 }, (_, n) => `${n}`));
   });
-
-  it('follows the plan at the handshake, whenever it was set', async () => {
-    const service = await start({ scheduler: manualClock().scheduler });
-    const account = service.createAccount();
-    const ticket = await takeTicket(service, account.createApiKey());
-    account.setPlan('developer');
-    const socket = await connectAs(service, account.createApiKey());
-    expect(ticket.feed).toBe('market');
-    service.push('market', 'at once');
-    expect(await socket.first(1)).toEqual(['at once']);
-  });
 });
 
 describe('frames that wait for their delay when a connection closes (contract 6, 8)', () => {

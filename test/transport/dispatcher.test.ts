@@ -57,14 +57,6 @@ describe.each([
     await dispatcher.close();
   });
 
-  it('runs a whole feed', async () => {
-    await using wire = await startWire({ ticket: [refuse(503), issue()] });
-    const dispatcher = new undici.Agent();
-    const { failure } = await outcomeOf(optionsFor(wire, { dispatcher }));
-    expect(failure).toMatchObject({ code: 'credential-service-unavailable', status: 503 });
-    await dispatcher.close();
-  });
-
   it('may be a MockAgent', async () => {
     const dispatcher = new undici.MockAgent();
     dispatcher.disableNetConnect();
