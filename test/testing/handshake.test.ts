@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import {
   type BareTicket,
+  closeOf,
   connectAs,
   connectNew,
+  connectTo,
   errorCode,
   handshakeLines,
   type HandshakeOptions,
@@ -224,6 +226,20 @@ describe('a refused handshake (contract 3.2)', () => {
     service.push('market', 'still here');
     expect(await live.first(1)).toEqual(['still here']);
     expect(live.ws.readyState).toBe(live.ws.OPEN);
+  });
+});
+
+describe('a client that disconnects during its handshake', () => {
+  it('does not affect other clients', async () => {
+    const { service, ticket } = await newTicket();
+    for (let tried = 0; tried < 20; tried += 1) {
+      const refused = nextEvent(service, 'handshake-refused');
+      const socket = connectTo(service);
+      const closed = closeOf(socket);
+      socket.write([...handshakeLines('ticket_0'), '', ''].join('\r\n'), () => socket.resetAndDestroy());
+      await Promise.all([refused, closed]);
+    }
+    await openSocket(ticket);
   });
 });
 
