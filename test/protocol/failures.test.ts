@@ -88,14 +88,14 @@ describe('classify', () => {
   });
 });
 
-it('a message says what happened, what was observed, and what to do; `detail` has what was observed', () => {
-  const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
+it('a message says in one line what happened, what was observed, and what to do; `detail` has what was observed', () => {
+  const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: '\tx\ny ' } as const;
   const failure = createTradeFeedError(closed);
-  expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
+  expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x␊y' });
   expect(failure.message).toBe(
-    `Access was lost, for a reason the contract doesn't name (close code 4003, "why", x). ${failure.advice} See ${failurePage('connection-closed')}`,
+    `Access was lost, for a reason the contract doesn't name (close code 4003, "why", x␊y). ${failure.advice} See ${failurePage('connection-closed')}`,
   );
-  expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
+  expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x␊y');
   expect(createTradeFeedError({ stage: 'handshake', status: 503 }).detail).toBe('HTTP 503');
   expect(failure.toJSON()).not.toHaveProperty('detail');
 });
