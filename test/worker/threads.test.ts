@@ -201,6 +201,17 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(range(101, 140));
   });
 
+  it('drops a frame larger than the capacity, unless it is taken first', () => {
+    const store = new Store(64_000);
+    fill(store, 1, 1, 100_000);
+    expect(inShort(store.take(1))).toEqual([1]);
+    store.release(100_016);
+    fill(store, 2, 2, 100_000);
+    store.addFrame(numbered(3));
+    store.shrink();
+    expect(inShort(store.take(1e6))).toEqual(['-1 (2 to 2)', 3]);
+  });
+
   it('never stores more than its capacity plus one read, and reports every dropped frame', () => {
     fc.assert(
       fc.property(
