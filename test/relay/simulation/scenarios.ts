@@ -1,26 +1,25 @@
 import { createChance } from '../../simulation/chance.js';
-import { inVirtualTime, type World } from './simulate.js';
+import { runScenario, type World } from './simulate.js';
 
 export { simulate } from './simulate.js';
 
 /** Runs a scenario, with the fault at 0, after two seconds. Page 0 uses the first relay, or one that relays it. */
 const run = (receivesFrom: number, fault: (world: World) => void) => {
   let result: object = {};
-  const { violations } = inVirtualTime(createChance(1), (world) => {
-    const { link, observer } = world.pages[0]!;
+  const { violations } = runScenario(createChance(1), (world) => {
+    const { link, reader } = world.pages[0]!;
     world.moveTo(link, world.nodes[receivesFrom]!);
     link.cut();
-    world.pass(2_000);
-    const begin = world.now;
+    world.time.pass(2_000);
+    const begin = world.time.now();
     const before = world.service.sent.length;
     fault(world);
     world.heal();
-    world.pass(4_000);
-    const gaps = observer.events.flatMap(({ at, event }) => (event.type === 'gap' && at >= begin ? [event] : []));
-    const until = [...observer.received.keys()].at(-1)!;
+    world.time.pass(4_000);
+    const gaps = reader.gaps.filter(({ emittedAt }) => emittedAt >= begin);
     result = {
       gaps: gaps.map(({ from, to }) => ({ from: from - begin, to: to - begin })),
-      missing: world.service.sent.filter(({ n }) => n > before && n < until && !observer.received.has(n)).length,
+      missing: world.service.sent.filter(({ n }) => n > before && n < reader.last && !reader.received.has(n)).length,
     };
   });
   return { violations, ...result };
@@ -32,10 +31,10 @@ export const moves = () =>
     const { feed } = world.nodes[0]!;
     feed!.isRefused = true;
     feed!.drop();
-    world.pass(6_000);
+    world.time.pass(6_000);
     world.moveTo(world.pages[0]!.link, world.nodes[1]!);
     world.pages[0]!.link.cut();
-    world.pass(1_000);
+    world.time.pass(1_000);
   });
 
 /** The page's relay loses its feed, and restarts five seconds later. */
@@ -44,12 +43,12 @@ export const restarts = () =>
     const { feed } = world.nodes[0]!;
     feed!.isRefused = true;
     feed!.drop();
-    world.pass(5_000);
+    world.time.pass(5_000);
     world.end(world.nodes[0]!, true);
     feed!.isRefused = false;
     world.start(world.nodes[0]!);
     world.moveTo(world.pages[0]!.link, world.nodes[0]!);
-    world.pass(2_000);
+    world.time.pass(2_000);
   });
 
 /** The page's relay loses its upstream connection to a stall, notices it, and restarts. */
@@ -57,11 +56,11 @@ export const stalls = () =>
   run(2, (world) => {
     const node = world.nodes[2]!;
     node.upstream!.stall();
-    world.pass(2_000);
+    world.time.pass(2_000);
     node.upstream!.stall();
     world.end(node, true);
-    world.pass(2_000);
+    world.time.pass(2_000);
     world.start(node);
     world.moveTo(world.pages[0]!.link, node);
-    world.pass(2_000);
+    world.time.pass(2_000);
   });

@@ -5,13 +5,7 @@ import type { TradeFeedError } from '../../../src/protocol/failures/trade-feed-e
 import { Frame } from '../../../src/protocol/frame.js';
 import { createLifecycle, type Lifecycle } from '../../../src/feed/lifecycle.js';
 import type { Chance } from '../../simulation/chance.js';
-
-/** A frame that the service has seen. */
-export interface SentFrame {
-  readonly n: number;
-  /** When a connection that is open, and was when the service saw it, receives it. */
-  readonly at: number;
-}
+import type { Sent } from '../../simulation/feed.js';
 
 /** The delay of each frame on the plans Developer and Free, in ms. */
 const planDelaysMs = [0, 500];
@@ -26,7 +20,8 @@ const stepMs = 10;
  * each back for 500 ms, drops what waits when a connection closes, and begins each connection with nothing.
  */
 export class Service {
-  readonly sent: SentFrame[] = [];
+  readonly sent: Sent[] = [];
+  readonly feeds: DirectFeed[] = [];
   readonly plan: { readonly delayMs: number; readonly deliveryDelayMs: 'auto' | number };
   readonly #connections = new Set<DirectFeed>();
   readonly #scheduler: SchedulerLike;
@@ -96,6 +91,7 @@ export class DirectFeed {
     this.#service = service;
     this.#scheduler = scheduler;
     this.#chance = chance;
+    service.feeds.push(this);
   }
 
   /** The service saw a frame while this connection was open. */
