@@ -3,7 +3,7 @@ import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { build } from 'esbuild';
 import { Subject } from 'rxjs';
-import { Frame } from 'rx-trade-feed';
+import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { launchChromium, patienceMs, serve, waitUntil as until } from './support.mjs';
 
@@ -132,6 +132,9 @@ const leaderOf = async (pages) => {
   return leaders[0];
 };
 
+/** Dispatches what a browser does before it freezes or after it resumes a page. It never freezes a driver's pages. */
+const fire = (page, type) => page.evaluate((name) => document.dispatchEvent(new Event(name)), type);
+
 const after100Frames = () => {
   const from = sent;
   return waitUntil('100 frames', () => sent >= from + 100);
@@ -187,6 +190,17 @@ describe('tabs', () => {
         assert.deepEqual(types, ['opened', 'relay-lost', 'reconnecting', 'opened']);
       }
     });
+
+  test('all error with the error of the leader', async () => {
+    const pages = await openTabs(4, { maxFeedStops: 1 });
+    await after100Frames();
+    clearInterval(pump);
+    source.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
+    for (const page of pages)
+      await waitUntil('the error', async () => (await receivedBy(page)).error === 'connection-replaced');
+    for (const { numbers } of await Promise.all(pages.map(receivedBy))) assert.deepEqual(numbers, inOrder(1));
+    await waitUntil('no lock', () => pages[0].evaluate(async () => (await navigator.locks.query()).held.length === 0));
+  });
 });
 
 describe('a tab', () => {
@@ -200,6 +214,13 @@ describe('a tab', () => {
         request.send();
       });
       return () => unblock() && blocked;
+    },
+    'by a busy loop of 8 s': (page) => {
+      const blocked = page.evaluate(() => {
+        const end = performance.now() + 8_000;
+        while (performance.now() < end);
+      });
+      return () => blocked;
     },
     'by a dialog': (page) => {
       const dialog = page.waitForEvent('dialog');
@@ -248,6 +269,31 @@ describe('a tab', () => {
       await waitUntil('one stream', () => streams() === 1);
     });
 
+  test('leaves when the browser freezes it, leader or follower, and reports the missed frames afterwards', async () => {
+    const pages = await openTabs(3);
+    const leader = await leaderOf(pages);
+    const [follower, other] = pages.filter((page) => page !== leader);
+    for (const [page, rest] of [
+      [follower, [leader, other]],
+      [leader, [other, follower]],
+    ]) {
+      await after100Frames();
+      await fire(page, 'freeze');
+      await after100Frames();
+      for (const each of rest) await receives(each);
+      await fire(page, 'resume');
+      await receives(page);
+      await waitUntil('one stream', () => streams() === 1);
+    }
+    const [ofOther, ...ofBoth] = await finish([other, leader, follower]);
+    assert.deepEqual(ofOther.numbers, inOrder(1));
+    for (const { numbers, missed } of ofBoth) {
+      assert.equal(numbers.length + missed, sent);
+      assert.ok(missed >= 50);
+      assert.equal(new Set(numbers).size, numbers.length);
+    }
+  });
+
   test('in the background receives every frame', async () => {
     const pages = await openTabs(3);
     await pages[1].bringToFront();
@@ -255,5 +301,25 @@ describe('a tab', () => {
     await pages[2].bringToFront();
     await after100Frames();
     for (const { numbers } of await finish(pages)) assert.deepEqual(numbers, inOrder(1));
+  });
+
+  test('reports missed frames after a reload, and misses none when it is the only tab', async () => {
+    const pages = await openTabs(2, { resume: true });
+    await after100Frames();
+    for (const page of pages) {
+      const last = (await receivedBy(page)).numbers.at(-1);
+      await page.reload();
+      await waitUntil('frames', async () => (await receivedBy(page)).numbers.length > 50);
+      const { numbers, missed, gaps } = await receivedBy(page);
+      assert.ok(numbers[0] - 1 - missed >= last, 'no frame is sent again');
+      assert.equal(gaps, missed === 0 ? 0 : 1);
+    }
+    const [first, second] = pages;
+    await first.close();
+    const last = await second.evaluate(() => [globalThis.received.numbers.at(-1), globalThis.feed.unsubscribe()][0]);
+    await second.reload();
+    await waitUntil('frames', async () => (await receivedBy(second)).numbers.length > 50);
+    const { numbers, gaps } = await receivedBy(second);
+    assert.deepEqual([numbers[0], gaps], [last + 1, 0]);
   });
 });

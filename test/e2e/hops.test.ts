@@ -2,7 +2,10 @@
 import { describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
 import {
+  concatMap,
   defer,
+  filter,
+  finalize,
   identity,
   lastValueFrom,
   map,
@@ -12,6 +15,7 @@ import {
   share,
   Subject,
   switchMap,
+  take,
   takeUntil,
   takeWhile,
   tap,
@@ -25,23 +29,28 @@ import {
   decodeWith,
   feedStats,
   type FeedWindow,
+  filterValues,
   type Frame,
   frames,
   gaps,
+  mapValues,
   shareFeed,
   slidingWindow,
   tradeFeed$,
+  TradeFeedError,
   tradeFeedEvents$,
   type TradeFeedOptions,
   tumblingWindow,
   whereBytes,
   whereField,
+  type WindowKey,
 } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
 import { feedMetrics } from '../../src/otel/index.js';
-import type { Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import type { FeedEvent, Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
 import { freeDelayMs } from '../../src/protocol/feed-state.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
+import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { type Plan, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { atEnd, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
@@ -187,11 +196,30 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
 });
 
 const afterAStop = 'after a stop and a new subscription';
+const nextToAnother = 'next to another operator on one shared feed';
+const asALateSubscriber = 'for a late subscriber of a shared feed';
 const toALog = 'over a log';
-const places = [...hops, toALog, afterAStop] as const;
+const places = [...hops, toALog, afterAStop, nextToAnother, asALateSubscriber] as const;
 
 /** Returns the feed at a place, and ends what it needs at the end of the test. */
 const feedAt = (place: (typeof places)[number], options: TradeFeedOptions): Observable<RelayedEvent> => {
+  if (place === nextToAnother) {
+    const shared$ = tradeFeedEvents$('market', options).pipe(shareFeed({ lingerMs: 0 }));
+    const other = shared$.pipe(countWindow<RelayedEvent>(7)).subscribe();
+    atEnd(() => other.unsubscribe());
+    return shared$;
+  }
+  if (place === asALateSubscriber) {
+    const shared$ = tradeFeedEvents$('market', options).pipe(shareFeed({ lingerMs: 0 }));
+    const isOpen$ = shared$.pipe(filter(({ type }) => type === 'opened'));
+    atEnd(() => first.unsubscribe());
+    // It joins while the connection settles.
+    const first = shared$.subscribe();
+    return isOpen$.pipe(
+      take(1),
+      switchMap(() => shared$),
+    );
+  }
   if (place === afterAStop) return tradeFeedEvents$('market', options).pipe(retry({ delay: () => timer(50) }));
   if (place !== toALog) return feedAfter(place, options);
   const log = feedLog(folder.path(`complete-${String(options.apiKey)}`));
@@ -267,6 +295,150 @@ describe.each<Plan>(['developer', 'free'])('on the plan %s, a connection is comp
   );
 });
 
+describe('an exception of the caller', () => {
+  it('is not a failure of the feed, which emits no `stopped`', async () => {
+    const { options } = await started();
+    const thrown = new Error('mine');
+    const events: RelayedEvent[] = [];
+    const classify = (): never => {
+      throw thrown;
+    };
+    const events$ = tradeFeedEvents$('market', { ...options, apiKey: 'wrong', classify });
+    const error: unknown = await events$.forEach((event) => events.push(event)).catch((error: unknown) => error);
+    expect(error).toBe(thrown);
+    expect(error).not.toBeInstanceOf(TradeFeedError);
+    expect(events.map(({ type }) => type)).toEqual(['ticket-requested']);
+  });
+});
+
+const { batchMs } = resolveRelayOptions();
+const lengthMs = 50;
+const runMs = 450;
+
+/** Starts a service that pushes a frame every 5 ms. */
+const steadyService = async () => {
+  const { service, options } = await started();
+  const pump = setInterval(() => service.push('market', 'x'.repeat(200)), 5);
+  atEnd(() => clearInterval(pump));
+  return options;
+};
+
+/** Blocks the thread for 20 ms now and then, like a page that renders. */
+const withWork = <E>(source: Observable<E>): Observable<E> =>
+  defer(() => {
+    const work = setInterval(() => {
+      const until = performance.now() + 20;
+      while (performance.now() < until);
+    }, 70);
+    return source.pipe(finalize(() => clearInterval(work)));
+  });
+
+/**
+ * Returns the windows of a feed, each with the number of frames that were received in its time, counted before the operator, and with what its windows
+ * by key, on the same shared feed, say about it.
+ */
+const windowsOf = async (source: Observable<RelayedEvent>) => {
+  const received: number[] = [];
+  const windows: FeedWindow<unknown>[] = [];
+  const keyed: (FeedWindow<AnyFrame> & WindowKey<number>)[] = [];
+  const shared$ = source.pipe(
+    tap((event) => event.type === 'frame' && received.push(event.receivedAt)),
+    share(),
+  );
+  const by = ({ receivedAt }: AnyFrame) => Math.floor(receivedAt) % 3;
+  const byKey = tumblingWindow<RelayedEvent, number>({ lengthMs, by });
+  shared$.pipe(byKey).subscribe((window) => keyed.push(window));
+  await shared$.pipe(tumblingWindow<RelayedEvent>({ lengthMs })).forEach((window) => windows.push(window));
+  for (const { frames, key } of keyed) expect(frames.map(by)).toEqual(frames.map(() => key));
+  return windows.map(({ start, end, count, complete }) => ({
+    ...{ start, count, complete },
+    byKey: keyed
+      .filter((each) => each.start === start && each.complete === complete)
+      .reduce((sum, each) => sum + each.count, 0),
+    received: received.filter((at) => at >= start && at < end).length,
+    isInside: start >= Math.min(...received) && end <= Math.max(...received),
+  }));
+};
+
+const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
+  expect(windows.map(({ count }) => count)).toEqual(windows.map(({ received }) => received));
+  expect(windows.map(({ byKey }) => byKey)).toEqual(windows.map(({ received }) => received));
+  const inside = windows.filter(({ isInside }) => isInside);
+  expect(inside.length).toBeGreaterThan(5);
+  expect(inside.filter(({ complete }) => !complete)).toEqual([]);
+  expect(windows.slice(1).map(({ start }) => start)).toEqual(windows.slice(0, -1).map(({ start }) => start + lengthMs));
+};
+
+describe('windows contain exactly the frames that were received in their time', () => {
+  /** Completes with the first frame that was received long enough after the first one, once `isEnough`. */
+  const forAWhile = <E extends RelayedEvent | FeedEvent>(source: Observable<E>, isEnough = (): boolean => true) =>
+    defer(() => {
+      let begin: number | undefined;
+      return source.pipe(
+        takeWhile((event) => {
+          if (event.type !== 'frame') return true;
+          begin ??= event.receivedAt;
+          return event.receivedAt < begin + runMs || !isEnough();
+        }, true),
+      );
+    });
+
+  it('of a feed in a worker, even if the main thread is busy at times', async () => {
+    const options = await steadyService();
+    expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
+  });
+
+  it.each(['main', 'worker'] as const)('of a relay whose feed is received in: %s', async (receiveIn) => {
+    const options = await steadyService();
+    const { web } = await serveFeed(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0, batchMs });
+    expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
+  });
+
+  it('of a relay whose connection breaks, with resumed frames in the windows of their own time', async () => {
+    const options = await steadyService();
+    const { web } = await serveFeed(tradeFeedEvents$('market', options), { batchMs });
+    const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
+    let frames = 0;
+    const breaking$ = relayFeed$(web.url, { backoff }).pipe(
+      tap(({ type }) => {
+        if (type === 'frame' && (frames += 1) === 20) web.reset();
+      }),
+    );
+    const windows = await windowsOf(forAWhile(breaking$, () => web.requests.length > 1));
+    expect(web.requests.length).toBeGreaterThan(1);
+    expectExact(windows);
+  });
+
+  it('of a log', async () => {
+    const options = await steadyService();
+    const log = feedLog(folder.path('market'));
+    await forAWhile(tradeFeedEvents$('market', options))
+      .pipe(log.append())
+      .forEach(() => undefined);
+    expectExact(await windowsOf(log.read$({ follow: false })));
+    expectExact(await windowsOf(log.read$({ follow: false, speed: 20 })));
+  });
+});
+
+describe('windows of a quiet feed', () => {
+  const isEmpty = ({ count }: FeedWindow<unknown>) => count === 0;
+
+  it.each<Hop>(['in a worker', 'over a relay'])('close even if no frame arrives, %s', async (hop) => {
+    const { options } = await started();
+    const lateness: number[] = [];
+    await feedAfter(hop, options)
+      .pipe(
+        tumblingWindow<RelayedEvent>({ lengthMs: 100 }),
+        tap(({ end }) => lateness.push(Date.now() - end)),
+        filter((window) => window.complete && isEmpty(window)),
+        take(4),
+      )
+      .forEach(() => undefined);
+    expect(Math.min(...lateness)).toBeGreaterThanOrEqual(0);
+    expect(lateness.length).toBeGreaterThanOrEqual(4);
+  });
+});
+
 const payloads = [
   ...['a', 'b', 'A', 'c', 'a'].map((to, n) => JSON.stringify({ n, from: 'a', to })),
   '{"n":5,"to":"b","t\\u006f" : "\\u0061"}',
@@ -284,6 +456,57 @@ const numbers = <E>(source: Observable<E>) =>
     map(({ value }) => value.n),
   );
 
+type Operator = <E extends RelayedEvent>(source: Observable<E>) => Observable<unknown>;
+/** Each operator, with the numbers of the payloads that it emits. */
+const operators: Readonly<Record<string, readonly [Operator, readonly number[]]>> = {
+  'whereField with a value': [(source) => source.pipe(whereField('to', 'a'), numbers), [0, 4, 5, 7]],
+  'whereField with a set, and ignoreCase': [
+    (source) => source.pipe(whereField('to', new Set(['A', 'C']), { ignoreCase: true }), numbers),
+    [0, 2, 3, 4, 5, 7],
+  ],
+  'whereField with a function': [
+    (source) =>
+      source.pipe(
+        whereField('n', (n) => Number(n) > 5),
+        numbers,
+      ),
+    [6, 7, 8],
+  ],
+  'whereField in a list': [(source) => source.pipe(whereField('logs[].to', ['b', 'c']), numbers), [7]],
+  'whereBytes with many needles': [
+    (source) => source.pipe(whereBytes('"to":"c"', '"to":"end"', 'éé', '\\u'), numbers),
+    [3, 5, 7, 8],
+  ],
+  mapValues: [
+    (source) =>
+      source.pipe(
+        mapValues((each) => each.text().length),
+        frames(),
+        map((length) => Number(length > 100)),
+      ),
+    payloads.map((each) => Number(each.length > 100)),
+  ],
+  filterValues: [
+    (source) =>
+      source.pipe(
+        filterValues((event) => !event.text().includes('"from"')),
+        numbers,
+      ),
+    [5, 6, 7, 8],
+  ],
+};
+const expected = Object.fromEntries(Object.entries(operators).map(([name, [, numbers]]) => [name, numbers]));
+
+/** Applies each operator to its own subscription of one shared feed. */
+const throughAll = async (feed$: Observable<RelayedEvent>): Promise<unknown> => {
+  const shared$ = feed$.pipe(shareFeed({ lingerMs: 0 }));
+  const all = Object.entries(operators).map(async ([name, [operator]]) => [
+    name,
+    await lastValueFrom(operator(shared$).pipe(toArray())),
+  ]);
+  return Object.fromEntries(await Promise.all(all));
+};
+
 const isLast = (event: RelayedEvent): boolean => event.type === 'frame' && event.text() === payloads.at(-1);
 /** Pushes the payloads when the feed opens, and ends it after the last one. */
 const pushing =
@@ -293,6 +516,29 @@ const pushing =
       tap(({ type }) => type === 'opened' && setImmediate(() => payloads.map((each) => service.push('market', each)))),
       takeWhile((event) => !isLast(event), true),
     );
+
+const fromLog = 'from a log';
+const pushedAfter = (
+  hop: Hop | typeof fromLog,
+  service: TradeFeedService,
+  options: TradeFeedOptions,
+): Observable<RelayedEvent> => {
+  if (hop !== fromLog) return feedAfter(hop, options).pipe(pushing(service));
+  const log = feedLog(folder.path('filters'));
+  const appended$ = defer(() => tradeFeedEvents$('market', options).pipe(pushing(service), log.append(), toArray()));
+  return appended$.pipe(concatMap(() => log.read$({ follow: false })));
+};
+
+describe.each([...hops, fromLog] as const)('filters %s', (hop) => {
+  it('emit the same frames side by side, even after subscribing again', async () => {
+    const { service, options } = await started();
+    expect(await throughAll(pushedAfter(hop, service, options))).toEqual(expected);
+    if (hop === fromLog) return;
+    // Waits until the first connection is closed, the relay's included.
+    await lastValueFrom(timer(200));
+    expect(await throughAll(pushedAfter(hop, service, options))).toEqual(expected);
+  });
+});
 
 /** The filter directly after the feed, where refused frames are never created, and after another operator. */
 const sides: readonly (readonly [string, <E>(source: Observable<E>) => Observable<E>])[] = [
@@ -336,6 +582,29 @@ describe.each(sides)('filters %s', (_, between) => {
     await lastValueFrom(timer(0));
     expect(received.map(toOf)).toEqual(expected);
     expect(received.map(({ data }) => data.toString())).toEqual(expected.map((to) => JSON.stringify({ to })));
+  });
+
+  it('notice a change of a set between two reads', async () => {
+    const { service, options } = await started();
+    const push = (...all: readonly string[]) => all.forEach((to) => service.push('market', JSON.stringify({ to })));
+    const refused = Array.from({ length: 100 }, (_, n) => `refused ${n}`);
+    const accepted = new Set(['first', 'old', 'end', ...Array.from({ length: 30 }, (_, n) => `other ${n}`)]);
+    const changed = () => {
+      accepted.delete('old');
+      accepted.add('new');
+      push('old', 'new', 'end');
+    };
+    const events$ = tradeFeedEvents$('market', options).pipe(
+      between,
+      whereField('to', accepted),
+      tap(({ type }) => type === 'opened' && push('first', ...refused)),
+      frames(),
+      map(toOf),
+      tap((to) => to === 'first' && setImmediate(changed)),
+      takeWhile((to) => to !== 'end'),
+      toArray(),
+    );
+    expect(await lastValueFrom(events$)).toEqual(['first', 'new']);
   });
 
   it('end the feed with the exception of a function, without retrying', async () => {

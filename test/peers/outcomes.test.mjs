@@ -98,6 +98,16 @@ test('the outcomes of transactions of Anvil', async (t) => {
     assert.deepEqual([statesOf(hash), statesOf(rival)], [['failed'], ['replaced']]);
   });
 
+  await t.test('replaced by one with its nonce and a higher price', async () => {
+    const nonce = await node.call('eth_getTransactionCount', (await node.call('eth_accounts'))[1], 'pending');
+    const hash = await send(1, { nonce });
+    await isShown(hash);
+    const other = await send(1, { nonce, gasPrice: '0x4a817c800' });
+    await mine();
+    assert.equal((await outcome(hash, 'replaced')).by, other);
+    await outcome(other, 'confirmed');
+  });
+
   await t.test('expired, if the node drops it', async () => {
     const hash = await send(2);
     await isShown(hash);
@@ -122,6 +132,17 @@ test('the outcomes of transactions of Anvil', async (t) => {
     assert.deepEqual(statesOf(hash).slice(0, 2), ['confirmed', 'reorged']);
   });
 
+  await t.test('reorged, if the block in which it failed is taken back', async () => {
+    const hash = await send(7, reverting);
+    await isShown(hash);
+    await mine();
+    await outcome(hash, 'failed');
+    await node.call('anvil_reorg', 1, []);
+    await mine();
+    await outcome(hash, 'reorged');
+    assert.deepEqual(statesOf(hash).slice(0, 2), ['failed', 'reorged']);
+  });
+
   await t.test('confirmed late, if the node was away when it was mined', async () => {
     link.isDown = true;
     const hash = await send(5);
@@ -133,6 +154,36 @@ test('the outcomes of transactions of Anvil', async (t) => {
     assert.equal((await outcome(hash, 'confirmed')).late, true);
     assert.deepEqual(statesOf(hash), ['confirmed']);
   });
+});
+
+test('the ledger goes on with a chain that begins again, after a gap', async (t) => {
+  let node = await startAnvil();
+  const { port } = node;
+  t.after(() => node.close());
+  const events = [];
+  const call = (...args) => node.call(...args);
+  await call('anvil_mine', '0x64');
+  const subscription = nodeLedger$(call).subscribe((event) => events.push(event));
+  t.after(() => subscription.unsubscribe());
+  const [from, to] = await call('eth_accounts');
+  const send = (more = {}) => call('eth_sendTransaction', { from, to, value: '0x1', ...more });
+  const stepWith = (hash) =>
+    waitUntil(() => events.find((each) => each.type === 'ledger' && each.confirmed.some(({ key }) => key === hash)));
+  const old = await send();
+  await stepWith(old);
+  await node.close();
+  node = await startAnvil({ port });
+  const began = await waitUntil(() => events.find(({ type }) => type === 'gap'));
+  assert.match(began.failure.message, /far below/);
+  const doubting = events.find(({ doubted }) => doubted?.length > 0);
+  assert.deepEqual(
+    doubting.doubted.map(({ key }) => key),
+    [old],
+  );
+  const hash = await send();
+  assert.equal((await stepWith(hash)).confirmed[0].failed, undefined);
+  const failing = await send(reverting);
+  assert.equal((await stepWith(failing)).confirmed[0].failed, true);
 });
 
 test('examples/outcomes', async (t) => {
