@@ -245,6 +245,12 @@ describe('frames without fragmentation', () => {
   it.each([
     ['complete, with the answer to the handshake', some, whole, 3],
     ['split', some, halves, 3],
+    [
+      'split after two bytes of a head of four',
+      some.slice(0, 2),
+      (bytes: Buffer) => [bytes.subarray(0, -302), bytes.subarray(-302)],
+      2,
+    ],
     ['around pings', [...some, wsFrame(9, Buffer.from('?')), ...some], whole, 6],
     ['before and after a fragmented message', [...some, ...fragments, ...some], whole, 6],
   ])('do not pass through ws: %s', async (_, frames, cut, direct) => {
