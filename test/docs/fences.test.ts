@@ -8,6 +8,8 @@ import { shellProblems } from './shell.js';
 import { typeErrors } from './type-check.js';
 
 const fences = [...documents(), 'examples/README.md'].flatMap(fencesOf);
+/** Pages of the site whose fences are no programs of the library. */
+const others = ['CONTRIBUTING.md', 'SECURITY.md', 'examples/nestjs-angular/README.md'];
 const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
 
 const isUnchecked = ({ mark }: Fence): boolean => mark.startsWith('not checked: ');
@@ -62,6 +64,23 @@ describe('every fence', () => {
     const isMarked = (fence: Fence): boolean => fence.mark === '' || expectedOutputOf(fence) !== undefined;
     const strays = fences.filter((fence) => !isUnchecked(fence) && !(isChecked(fence) && isMarked(fence)));
     expect(strays.map(({ at, language, mark }) => `${at} (${language}, ${mark})`)).toEqual([]);
+  });
+
+  it('has lines of at most 80 columns, as the programs in examples have', () => {
+    const programs = filesIn('examples', '.mjs').filter((file) => !file.slice('examples/'.length).includes('/'));
+    const samples = [
+      ...[...fences, ...commentFences, ...others.flatMap(fencesOf)],
+      ...programs.map((file) => ({ at: file, code: read(file) })),
+    ];
+    const isWide = (line: string): boolean => line.length > 80;
+    expect(
+      samples.flatMap(({ at, code }) =>
+        code
+          .split('\n')
+          .filter(isWide)
+          .map((line) => `${at}: ${line}`),
+      ),
+    ).toEqual([]);
   });
 
   it('is TypeScript if it has expected output, or a command that the test of its page runs', () => {

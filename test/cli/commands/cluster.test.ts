@@ -8,6 +8,7 @@ import { filter, firstValueFrom } from 'rxjs';
 import { connectEngine, replicaFeed } from '../../../src/cli/connection.js';
 import { act as actOn, type Action, statusText } from '../../../src/cli/commands/cluster.js';
 import { ExitCode, exitCodeOf, failureWords } from '../../../src/cli/errors.js';
+import { wrapped } from '../../../src/cli/text.js';
 import { subjectsOf, writeControl } from '../../../src/cluster/control.js';
 import { readKey, writeKey } from '../../../src/cluster/election/cluster-key.js';
 import { type ClusterEngine, memoryEngine } from '../../../src/cluster/index.js';
@@ -43,7 +44,7 @@ const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys']
   statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
 
 describe('the status of a cluster', () => {
-  it('prints what docs/replicas.md shows', () => {
+  it('prints what docs/replicas.md shows, on a terminal of 80 columns', () => {
     const now = 100_000_000;
     const [first, second, owner] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;
     const since = now - 725_000;
@@ -56,7 +57,7 @@ describe('the status of a cluster', () => {
     const shown = { ...key, feed: 'market', service, gen: 3, owner, since, changes } as const;
     const lines = statusText({ key: shown, standbys: [{ replica: first, since: 0 }] }, now);
     const fences = fencesOf('docs/replicas.md').filter(({ language }) => language === 'console');
-    expect(fences.map(({ code }) => code.trimEnd())).toEqual([lines.join('\n')]);
+    expect(fences.map(({ code }) => code.trimEnd())).toEqual([wrapped(lines.join('\n'), 80)]);
   });
 
   const refused = "Can't write the cluster's key: maximum bytes exceeded. The store is full.";
