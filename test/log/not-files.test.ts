@@ -58,7 +58,7 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
     );
     await expect(feedLog(path()).committed('db')).rejects.toMatchObject({ code: 'log-corrupt' });
     expect((await inspectLog(path())).consumers).toMatchObject([
-      { name: 'db', problem: expect.stringContaining('not a file') },
+      { name: 'db', problem: expect.stringContaining("isn't a file") },
     ]);
   });
 });

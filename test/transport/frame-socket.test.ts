@@ -355,7 +355,7 @@ describe.each([
           next: (frame) => {
             const last = received.at(-1);
             if (last?.payload.isLeased) stillLeased.push(last);
-            received.push(frame as ReceivedFrame);
+            if (frame instanceof ReceivedFrame) received.push(frame);
           },
           error: resolve,
         });
