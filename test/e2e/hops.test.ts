@@ -173,10 +173,16 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(counted.flatMap((window) => window.gaps)).toEqual([{ ...expectedGap, failure }]);
 
     expect(stats.at(-1)).toMatchObject({ gaps: 1, lostMs: expectedGap.durationMs });
-    for (const name of ['totalFrames', 'gaps', 'lostMs'] as const) {
-      const figures = stats.map((figure) => figure[name]);
+    const lost = stats.map(({ lostMs }) => lostMs);
+    // Until its gap comes, an outage lasts up to the clock, which can be ahead of an event that waits to be handled.
+    const known = lost.indexOf(expectedGap.durationMs);
+    expect(new Set(lost.slice(known))).toEqual(new Set([expectedGap.durationMs]));
+    for (const figures of [
+      stats.map(({ totalFrames }) => totalFrames),
+      stats.map(({ gaps }) => gaps),
+      lost.slice(0, known),
+    ])
       expect(figures).toEqual([...figures].sort((a, b) => a - b));
-    }
     const frames = events.filter(({ type }) => type === 'frame');
     expect(stats.at(-1)?.totalFrames).toBe(frames.length);
 

@@ -75,7 +75,7 @@ recovery.ts, seed 85
 -const isUnused = tip === undefined || tip.closed || tip.boot === boot;
 +const isUnused = tip === undefined;
 # the first tip of a writer says what time it is, before its source does
-segments.ts, seed 6
+../operators/items/event-time.ts, seed 6
 -time.known() === -Infinity ? at :
 +
 # a gap of the disk ends later than the feed is
