@@ -146,6 +146,7 @@ const cornerIs = async (page, image, color) => {
 test('the diagrams have the theme of the page', async () => {
   const { page, close } = await open('/operators', { viewport: sizes.desktop, colorScheme: 'light' });
   const image = page.locator('.vp-doc img').first();
+  await image.scrollIntoViewIfNeeded();
   await cornerIs(page, image, [255, 255, 255, 255]);
   await page.locator('.VPNavBar .VPSwitchAppearance:visible').click();
   await page.locator('html.dark').waitFor();
@@ -161,7 +162,7 @@ test('on a phone a diagram is wider than the screen, and says so', async () => {
       hint: getComputedStyle(each, '::before').content,
     })),
   );
-  assert.ok(diagrams.length > 20, `${diagrams.length} diagrams`);
+  assert.ok(diagrams.length >= 20, `${diagrams.length} diagrams`);
   assert.deepEqual(
     diagrams.filter(({ scrolls, hint }) => !scrolls || !hint.includes('Swipe')),
     [],
