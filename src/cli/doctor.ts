@@ -121,6 +121,8 @@ const endOfFixes: Readonly<Record<number, string>> = {
   26: '2029-04-30',
 };
 
+const anyOf = new Intl.ListFormat('en', { type: 'disjunction' });
+
 export const nodeFinding = (version: string, now: number): Finding => {
   const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
@@ -128,7 +130,9 @@ export const nodeFinding = (version: string, now: number): Finding => {
     return failed(`Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`, ExitCode.failed);
   const end = endOfFixes[major];
   if (end === undefined || now < Date.parse(end)) return ok(`Node ${version}`);
-  return warning(`Node ${version} has had no security fixes since ${end}.`, 'Install a line that gets them.');
+  const lines = Object.entries(endOfFixes).filter(([line, date]) => Number(line) % 2 === 0 && now < Date.parse(date));
+  const named = lines.length > 0 ? anyOf.format(lines.map(([line]) => line)) : 'in a line that gets them';
+  return warning(`Node ${version} has had no security fixes since ${end}.`, `Install Node ${named}.`);
 };
 
 const passTheProxy =
