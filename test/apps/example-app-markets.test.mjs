@@ -121,6 +121,25 @@ describe('on the local service of the demo', () => {
     }
   });
 
+  test('the markets need a small part of the bytes of the feed', async (t) => {
+    const markets = await observe(t, `${app.url}/markets`);
+    const candlesOf = (messages) => valuesOf(messages).filter(({ kind, complete }) => kind === 'candles' && complete);
+    await markets.until((messages) => candlesOf(messages).length >= 1);
+    const before = markets.bytes();
+    await markets.until((messages) => candlesOf(messages).length >= 6);
+    const ofMarkets = markets.bytes() - before;
+    markets.stop();
+
+    // A sample, because a busy machine sends fewer frames, but no fewer prices and candles.
+    const feed = await observe(t, `${app.url}/feed`);
+    await feed.until((messages) => framesOf(messages).length >= 500);
+    feed.stop();
+    const ofFeed = (5 * 300 * feed.bytes()) / framesOf(feed.messages()).length;
+    t.diagnostic(`/feed ${Math.round(ofFeed / 5_000)} kB/s, /markets ${(ofMarkets / 5_000).toFixed(1)} kB/s`);
+    // The markets send the same at any rate.
+    assert.ok(ofFeed / ofMarkets > 18, `1 to ${ofFeed / ofMarkets}`);
+  });
+
   test('shows that the trades are made up, and updates the last price', async () => {
     await live();
     await view.page.locator('.made-up').waitFor();

@@ -79,10 +79,16 @@ export const observe = async (t, url) => {
   t.after(() => stop.abort());
   const response = await fetch(url, { signal: stop.signal });
   const messages = [];
-  let hasEnded = false;
+  let [bytes, hasEnded] = [0, false];
   let onChange = () => undefined;
   const read = async () => {
-    const texts = response.body.pipeThrough(new TextDecoderStream());
+    const counted = new TransformStream({
+      transform: (chunk, controller) => {
+        bytes += chunk.length;
+        controller.enqueue(chunk);
+      },
+    });
+    const texts = response.body.pipeThrough(counted).pipeThrough(new TextDecoderStream());
     for await (const message of texts.pipeThrough(new EventSourceParserStream())) {
       messages.push(messageOf(message));
       onChange();
@@ -96,6 +102,8 @@ export const observe = async (t, url) => {
     });
   return {
     messages: () => messages,
+    /** Returns the number of received bytes. */
+    bytes: () => bytes,
     /** Waits until the messages pass a test. */
     async until(passes) {
       while (!passes(messages)) {
