@@ -42,13 +42,19 @@ export const readHello = (data: string): number => {
  * Reads the events of a message. If one line is unreadable there are none, and the relay sends the message again.
  *
  * @param ownAt - time of the last event that a page emitted before its first connection: the state of the relay's feed
- *   may be older. Frames keep the time of the service
+ *   may be older. Frames keep the time of the service, and those of the past are older than that
  * @throws for an invalid line
  */
-export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] =>
-  lines.flatMap((line): readonly Received[] => {
-    const event = readEventLine(line, shiftMs);
-    if (event === undefined) return [];
+export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] => {
+  const events = lines.flatMap((line) => readEventLine(line, shiftMs) ?? []);
+  const first = events.map(timeOfData).find((time) => time !== undefined);
+  const beginsAt = Math.min(ownAt, first ?? ownAt);
+  return events.flatMap((event): readonly Received[] => {
     const { type } = event;
-    return type === 'frame' || type === 'value' || type === 'watermark' ? [event] : eventsNotBefore([event], ownAt);
+    return type === 'frame' || type === 'value' || type === 'watermark' ? [event] : eventsNotBefore([event], beginsAt);
   });
+};
+
+/** Returns the time of a frame or value, in epoch ms. */
+export const timeOfData = (event: Received): number | undefined =>
+  event.type === 'frame' ? event.receivedAt : event.type === 'value' ? event.at : undefined;

@@ -4,6 +4,7 @@ import type { Gap, LifecycleEvent } from '../protocol/event.js';
 import { withTime } from '../protocol/feed-state.js';
 import { tryCall } from '../protocol/type-guards.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
+import { timeOfData } from './relay-stream.js';
 
 /** An event that comes from the page, not from the relay. */
 export type PageEvent = Exclude<LifecycleEvent, Gap>;
@@ -47,6 +48,8 @@ export class ResumePoint {
 
   /** Records an emitted event. */
   passed(event: Received): void {
+    // A relay may begin with the past, and then the stream has its times.
+    if ((timeOfData(event) ?? Infinity) < this.ownAt) this.reachedAt = this.ownAt = -Infinity;
     const time = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     this.reachedAt = Math.max(this.reachedAt ?? -Infinity, time);
   }

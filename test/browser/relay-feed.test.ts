@@ -10,6 +10,7 @@ import { connectionStatus } from '../../src/operators/connection-status.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
 import { gaps } from '../../src/operators/gaps.js';
+import { timeOf } from '../../src/operators/items/item.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -371,6 +372,19 @@ describe('relayFeed$: events of the page', () => {
     // While connected there's no listener.
     expect([requests.length, page.listeners]).toEqual([2, []]);
   });
+});
+
+it('a page that first finds no relay, then the last minute, keeps the times of the past: a gap covers no frame that it received', async () => {
+  const at = Date.now() - 60_000;
+  const first = [opened(at), line(1, at + 1), disconnected(at + 2), opened(at + 3, 2), gapOf(at + 2, at + 3)];
+  const later = [line(2, at + 4), disconnected(at + 5), opened(at + 6, 3), gapOf(at + 5, at + 6), line(3, at + 7)];
+  const past = ended(hello() + message('e.5.1.1', ...first) + message('e.10.3.1', ...later));
+  const { url } = await serve(status(503), past, silence);
+  const receiver = receive(url);
+  await receiver.until(({ types }) => types.slice(-2).join() === 'relay-lost,reconnecting');
+  const ofRelay = receiver.events.slice(receiver.events.findIndex(({ type }) => type === 'opened'));
+  // The last two are the page's own: its connection has ended.
+  expect(ofRelay.map((event) => timeOf(event)! - at)).toEqual([1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 7]);
 });
 
 describe('relayFeed$: unsubscribing', () => {
