@@ -6,8 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { filter, finalize, firstValueFrom, type Observable, Subject, takeWhile, tap } from 'rxjs';
 import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
-import { TradeFeed } from '../../src/nestjs/index.js';
-import { shareFeed } from '../../src/operators/share-feed.js';
+import { TradeFeed, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler, type RelayTopic } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
@@ -23,14 +22,17 @@ interface Shared {
 
 const relayOptions = { batchMs: 0, lingerMs: 0 };
 
-const rooms: Readonly<Record<string, (options: TradeFeedOptions, note: Journal['note']) => Shared>> = {
-  shareFeed: (options, note) => ({
-    values$: tradeFeedEvents$('market', options).pipe(
-      tap(() => note('source event')),
-      finalize(() => note('source finalized')),
-      shareFeed({ lingerMs: 0 }),
-    ),
-  }),
+const ofModule =
+  (more: TradeFeedModuleOptions, values: (feed: TradeFeed) => Observable<unknown>): Room =>
+  (options, note) => {
+    Logger.overrideLogger(loggerOf(() => note('source log')));
+    const feed = new TradeFeed({ ...options, share: { lingerMs: 0 }, ...more });
+    return { values$: values(feed), close: () => feed.beforeApplicationShutdown() };
+  };
+
+type Room = (options: TradeFeedOptions, note: Journal['note']) => Shared;
+// `shareFeed` itself: test/operators/async-context.
+const rooms: Readonly<Record<string, Room>> = {
   'a relay': (options, note) => {
     const source$ = tradeFeedEvents$('market', options).pipe(
       tap(() => note('source event')),
@@ -50,16 +52,8 @@ const rooms: Readonly<Record<string, (options: TradeFeedOptions, note: Journal['
   'a cluster': (options) => ({
     values$: createFeedCluster('market', { ...options, engine: memoryEngine(), account: 'main' }).events$,
   }),
-  'a module of NestJS': (options, note) => {
-    Logger.overrideLogger(loggerOf(() => note('source log')));
-    const feed = new TradeFeed({ ...options, share: { lingerMs: 0 } });
-    return { values$: feed.events$, close: () => feed.beforeApplicationShutdown() };
-  },
-  'the relay of a module of NestJS': (options, note) => {
-    Logger.overrideLogger(loggerOf(() => note('source log')));
-    const feed = new TradeFeed({ ...options, share: { lingerMs: 0 }, relay: relayOptions });
-    return { values$: feed.relay.messages$(), close: () => feed.beforeApplicationShutdown() };
-  },
+  'a module of NestJS': ofModule({}, (feed) => feed.events$),
+  'the relay of a module of NestJS': ofModule({ relay: relayOptions }, (feed) => feed.relay.messages$()),
 };
 
 const loggerOf = (note: () => void) => ({ log: note, error: note, warn: note, debug: note });
@@ -173,9 +167,8 @@ it('the status and the figures of a module and of a cluster reach each subscribe
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const cluster = { engine: memoryEngine(), account: 'status' };
   Logger.overrideLogger(false);
-  const feed = within('the app', () => {
-    return new TradeFeed({ baseUrl: service.baseUrl, apiKey, cluster, stats: { everyMs: 1 } });
-  });
+  const options = { baseUrl: service.baseUrl, apiKey, cluster, stats: { everyMs: 1 } };
+  const feed = within('the app', () => new TradeFeed(options));
   const streams: Readonly<Record<string, Observable<unknown>>> = {
     status: feed.status$,
     figures: feed.stats$,
@@ -187,12 +180,6 @@ it('the status and the figures of a module and of a cluster reach each subscribe
   await within('other', () => firstValueFrom(feed.stats$.pipe(filter(() => feed.status.state === 'live'))));
   for (const subscription of subscriptions) subscription.unsubscribe();
   await within('other', () => feed.beforeApplicationShutdown());
-  expect(journal.requests).toEqual(
-    Object.fromEntries(
-      Object.keys(streams).flatMap((what) => [
-        [`${what} a`, 'a'],
-        [`${what} b`, 'b'],
-      ]),
-    ),
-  );
+  const expected = Object.keys(streams).flatMap((what) => ['a', 'b'].map((name) => [`${what} ${name}`, name]));
+  expect(journal.requests).toEqual(Object.fromEntries(expected));
 });

@@ -37,7 +37,6 @@ import {
   shareFeed,
   slidingWindow,
   tradeFeed$,
-  TradeFeedError,
   tradeFeedEvents$,
   type TradeFeedOptions,
   tumblingWindow,
@@ -299,22 +298,6 @@ describe.each<Plan>(['developer', 'free'])('on the plan %s, a connection is comp
       }
     },
   );
-});
-
-describe('an exception of the caller', () => {
-  it('is not a failure of the feed, which emits no `stopped`', async () => {
-    const { options } = await started();
-    const thrown = new Error('mine');
-    const events: RelayedEvent[] = [];
-    const classify = (): never => {
-      throw thrown;
-    };
-    const events$ = tradeFeedEvents$('market', { ...options, apiKey: 'wrong', classify });
-    const error: unknown = await events$.forEach((event) => events.push(event)).catch((error: unknown) => error);
-    expect(error).toBe(thrown);
-    expect(error).not.toBeInstanceOf(TradeFeedError);
-    expect(events.map(({ type }) => type)).toEqual(['ticket-requested']);
-  });
 });
 
 const { batchMs } = resolveRelayOptions();

@@ -81,7 +81,7 @@ const faultConnection = (
       from.resume();
       if (sent < cutAfter) return;
       const { how } = faults.cut as Cut;
-      if (how !== 'end') return ends[how]();
+      if (how !== 'end') { ends[how](); return; }
       // The other direction carries on.
       from.removeAllListeners('data').removeAllListeners('end');
       to.end();
