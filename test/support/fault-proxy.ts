@@ -81,10 +81,9 @@ const faultConnection = (
       from.resume();
       if (sent < cutAfter) return;
       const { how } = faults.cut as Cut;
-      if (how !== 'end') { ends[how](); return; }
+      if (how !== 'end') ends[how]();
       // The other direction carries on.
-      from.removeAllListeners('data').removeAllListeners('end');
-      to.end();
+      else to.end();
     };
     let isForwarded = Promise.resolve();
     // A read at a time, so that the buffers of the source fill up like on a slow network.
