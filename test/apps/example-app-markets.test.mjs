@@ -1,12 +1,10 @@
-// The market view of the example app. Compares its candles with a separate count of the frames, with and without an
-// outage, and its bytes with the feed's.
+// The market view of the example app. Compares its candles with a separate count of the frames, and its bytes with the feed's.
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { startApp, startTestService } from './example-app/app.mjs';
+import { startApp } from './example-app/app.mjs';
 import { observe } from './example-app/network.mjs';
 import {
   built,
-  eventually,
   expectAccessible,
   expectFocus,
   expectText,
@@ -88,7 +86,6 @@ describe('on the local service of the demo', () => {
   });
   const live = (which = view) =>
     expectText(which.page.locator('app-market-status'), new RegExp(`^Live Connected on this page for ${seconds}\\.`));
-  const cause = (name) => fetch(`${app.url}/demo/${name}`, { method: 'POST' });
 
   test('the candles match the frames exactly: in the history and in the stream', async (t) => {
     const feed = await observe(t, `${app.url}/feed`);
@@ -140,43 +137,6 @@ describe('on the local service of the demo', () => {
     assert.ok(ofFeed / ofMarkets > 18, `1 to ${ofFeed / ofMarkets}`);
   });
 
-  test('shows that the trades are made up, and updates the last price', async () => {
-    await live();
-    await view.page.locator('.made-up').waitFor();
-    const price = view.page.locator('.large .figure');
-    const [first] = await expectText(price, /^[\d,]+\.\d{2,4}$/);
-    await view.page.waitForFunction((first) => document.querySelector('.large .figure').innerText !== first, first);
-  });
-
-  test('an outage has incomplete windows, and incomplete rows in the table', async () => {
-    await live();
-    const before = Date.now();
-    await cause('outage');
-    await expectText(view.page.locator('app-market-status'), /^Reconnecting .+/);
-    await view.page.waitForFunction((since) => Date.now() > since + 3_000, before);
-    await cause('restore');
-    await live();
-    const { windows, gap } = await eventually(async () => {
-      const { windows } = await historyOf(app);
-      const [gap] = windows.flatMap(({ gaps }) => gaps.filter(({ from }) => from >= before - 1_000)).slice(-1);
-      const newest = windows.at(-1);
-      assert.ok(gap && newest.complete && newest.start > gap.to + 3_000, 'the outage is over');
-      return { windows, gap };
-    });
-    const affected = windows.filter(({ start, end }) => start <= gap.to && end >= gap.from && end > before - 1_000);
-    assert.ok(affected.length >= 3, 'the outage spans several windows');
-    assert.ok(
-      affected.every(({ complete }) => !complete),
-      'all affected windows are incomplete',
-    );
-    await eventually(async () => {
-      const rows = (await tableOf(view)).filter(({ start }) => affected.some((window) => window.start === start));
-      assert.ok(rows.length > 0, 'the outage has rows');
-      for (const { cells } of rows) assert.equal(cells[8], 'incomplete: trades may be missing');
-    });
-    await screenshot(view, 'markets-outage', { fullPage: false });
-  });
-
   test('the keyboard is enough to switch the view and to read each candle', async () => {
     const { page } = view;
     const slider = page.getByRole('slider', { name: /the last 1 min, candle by candle$/ });
@@ -217,30 +177,5 @@ describe('on the local service of the demo', () => {
     await expectToFit(phone);
     await screenshot(phone, 'markets-phone');
     assert.deepEqual([paths.includes('/markets'), paths.includes('/feed')], [true, false]);
-  });
-});
-
-describe('with the service of the test', () => {
-  let local;
-  let app;
-  before(async () => {
-    local = await startTestService(built);
-    app = await startApp(built, { variables: local.variables });
-  });
-  after(async () => {
-    await app?.stop();
-    await local?.stop();
-  });
-
-  test('explains that the payload is unknown, and what to add', async (t) => {
-    const view = await openPage(t, `${app.url}/#markets`);
-    const { page } = view;
-    await expectText(page.locator('app-unknown-payload'), /trade-batch\.ts.*payload\.ts/);
-    assert.equal(await page.locator('.made-up, app-candle-chart').count(), 0);
-    assert.deepEqual((await historyOf(app)).windows, []);
-    assert.equal((await fetch(`${app.url}/markets`)).status, 404);
-    await expectAccessible(view);
-    await page.setViewportSize({ width: 360, height: 780 });
-    await expectToFit(view);
   });
 });

@@ -1,20 +1,18 @@
 // The queries of docs/how-to/query-log.md, over a log.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
-import { describe, test } from 'node:test';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { lastValueFrom, of } from 'rxjs';
 import { createTradeFeedError, Frame } from 'rx-trade-feed';
 import { feedLog } from 'rx-trade-feed/log';
 import { fromNpm } from '../../scripts/install.mjs';
-import { temporaryFolder } from '../apps/support.mjs';
+import { fencesOf, temporaryFolder } from '../apps/support.mjs';
 import { install } from './packages.mjs';
 
-const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-log.md'), 'utf8');
-const fencesOf = (language) =>
-  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code.trim());
+const codeIn = (lang) =>
+  fencesOf('docs/how-to/query-log.md').flatMap(({ language, code }) => (language === lang ? [code.trim()] : []));
 
 /** Installs DuckDB, and opens a database in memory. Returns a function that resolves with the rows of a statement, as in JSON. */
 const openDuckDb = async () => {
@@ -57,8 +55,8 @@ const seconds = [
   ['2026-01-01T00:00:02Z', 1, bytesOf(last)],
 ];
 
-describe('jq', () => {
-  const commands = fencesOf('bash').filter((code) => code.startsWith('jq '));
+test('the commands of the page print these lines with jq', () => {
+  const commands = codeIn('bash').filter((code) => code.startsWith('jq '));
   const expected = [
     ['      1 disconnected', '      4 frame', '      1 gap', '      1 opened', '      1 segment'],
     lines(['2026-01-01T00:00:01Z', 500, 'server-shutdown']),
@@ -66,18 +64,15 @@ describe('jq', () => {
     lines(...seconds),
   ];
 
-  test('each command of the page has an expected output', () => assert.equal(commands.length, expected.length));
-
-  for (const [index, command] of commands.entries()) {
-    test(command.split('\n')[0], () => {
-      const output = execFileSync('bash', ['-c', command], { encoding: 'utf8' });
-      assert.deepEqual(output.trimEnd().split('\n'), expected[index]);
-    });
-  }
+  const outputs = commands.map((command) => execFileSync('bash', ['-c', command], { encoding: 'utf8' }));
+  assert.deepEqual(
+    outputs.map((output) => output.trimEnd().split('\n')),
+    expected,
+  );
 });
 
-describe('DuckDB', () => {
-  const statements = fencesOf('sql');
+test('the statements of the page return these rows in DuckDB, in their order', async () => {
+  const statements = codeIn('sql');
   const time = (at) => at.replace('T', ' ').replace('Z', '');
   const expected = [
     [],
@@ -94,11 +89,8 @@ describe('DuckDB', () => {
     [{ Count: '4' }],
   ];
 
-  test('each statement of the page has expected rows', () => assert.equal(statements.length, expected.length));
-
-  test('the statements, in their order', async () => {
-    const query = await openDuckDb();
-    for (const [index, statement] of statements.entries())
-      assert.deepEqual(await query(statement), expected[index], statement);
-  });
+  assert.equal(statements.length, expected.length);
+  const query = await openDuckDb();
+  for (const [index, statement] of statements.entries())
+    assert.deepEqual(await query(statement), expected[index], statement);
 });
