@@ -11,51 +11,35 @@ export const receivedBy = (socket: Socket): Promise<Buffer> => {
   return within(BOUND_MS, 'the end of a connection to the service', isOver);
 };
 
-/** An HTTP answer. */
-export interface RawAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** Splits the bytes of a service into answers. Throws if they aren't HTTP. */
-export const answersIn = (bytes: Buffer): RawAnswer[] => {
-  const answers: RawAnswer[] = [];
+/** Splits the bytes of a service into answers, and returns their statuses. Throws if they aren't HTTP. */
+export const statusesIn = (bytes: Buffer): number[] => {
+  const statuses: number[] = [];
   for (let rest = bytes.toString('latin1'); rest.length > 0;) {
     const head = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n(?:[!-9;-~]+: [^\r\n]*\r\n)*\r\n/.exec(rest);
     if (head === null) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`);
     const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(head[0])?.[1] ?? 0);
     // Node's own refusals are chunked and empty.
     const isChunked = /\r\ntransfer-encoding: chunked\r\n/i.test(head[0]);
-    const end = head[0].length + (isChunked ? '0\r\n\r\n'.length : length);
-    answers.push({ status: Number(head[1]), body: rest.slice(head[0].length, end) });
-    rest = rest.slice(end);
+    statuses.push(Number(head[1]));
+    rest = rest.slice(head[0].length + (isChunked ? '0\r\n\r\n'.length : length));
   }
-  return answers;
+  return statuses;
 };
 
-/** A valid client among invalid ones. Its connection must stay open, and its key must keep getting tickets. */
-export interface GoodClient extends AsyncDisposable {
-  /** Checks that its connection still receives frames. */
-  readonly getsFrame: () => Promise<void>;
-  /** Checks that its connection receives a frame, and that its key gets a ticket. */
-  readonly isServed: () => Promise<void>;
-}
+export type GoodClient = Awaited<ReturnType<typeof goodClient>>;
 
-/** Connects a valid client. */
-export const goodClient = async (service: TradeFeedService): Promise<GoodClient> => {
+/** Connects a valid client among invalid ones. Its connection must stay open, and its key must keep getting tickets. */
+export const goodClient = async (service: TradeFeedService) => {
   const key = service.createAccount({ plan: 'developer' }).createApiKey();
   const client = await connectAs(service, key);
   let sent = 0;
-  const getsFrame = async () => {
-    const n = (sent += 1);
-    service.push('market', `frame ${n}`);
-    const texts = await within(BOUND_MS, 'a frame for a good client', client.first(n));
-    if (texts.at(-1) !== `frame ${n}`) throw new Error('A good client got another frame.');
-  };
   return {
-    getsFrame,
+    /** Checks that its connection receives a frame, and that its key gets a ticket. */
     isServed: async () => {
-      await getsFrame();
+      const n = (sent += 1);
+      service.push('market', `frame ${n}`);
+      const texts = await within(BOUND_MS, 'a frame for a good client', client.first(n));
+      if (texts.at(-1) !== `frame ${n}`) throw new Error('A good client got another frame.');
       const { status } = await within(BOUND_MS, 'a ticket for a good client', postTicket(service, key));
       if (status !== 200) throw new Error(`A good client got no ticket, but ${status}.`);
     },

@@ -1,5 +1,5 @@
 /** @lane clock */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { once } from 'node:events';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
@@ -10,7 +10,7 @@ import { abuses, framesIn, harmless } from './client-frames.js';
 import { bytesOf, garbage, last, requests } from './client-requests.js';
 import { BOUND_MS, fuzz, report, secondsSince, seed, within } from './fuzz.js';
 import { changed, changes, cutAt, places } from './mutated.js';
-import { answersIn, type GoodClient, goodClient, receivedBy } from './raw-client.js';
+import { type GoodClient, goodClient, receivedBy, statusesIn } from './raw-client.js';
 import { type End, play } from './scripted.js';
 
 const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 426, 431, 501, 505];
@@ -40,7 +40,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
     const socket = connectTo(service());
     const received = receivedBy(socket);
     await play(socket, cutAt(bytesOf(all, apiKey), cuts), 'stay');
-    expect(answersIn(await received).map(({ status }) => status)).toEqual([...all, last].map(({ status }) => status));
+    expect(statusesIn(await received)).toEqual([...all, last].map(({ status }) => status));
     return `${all.length} requests`;
   });
 
@@ -50,7 +50,7 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
     const socket = connectTo(service());
     const received = receivedBy(socket);
     const [answered] = await Promise.all([received, play(socket, cutAt(bytes, cuts), end), isServed()]);
-    const statuses = answersIn(answered).map(({ status }) => status);
+    const statuses = statusesIn(answered);
     for (const status of statuses) expect(refusals).toContain(status);
     return statuses.length === 0 ? 'no answer' : String(statuses[0]);
   });
@@ -110,25 +110,11 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
   });
 });
 
-const requestTimeoutMs = 200;
-/** Only a test that hangs reaches this: what can hang has a shorter limit. */
-const limitMs = 4 * BOUND_MS;
+// Only a test that hangs reaches this: what can hang has a shorter limit.
+jest.setTimeout(4 * BOUND_MS);
 
-const started: TradeFeedService[] = [];
-const start = async (
-  limits: TradeFeedServiceOptions['limits'],
-  tls?: TradeFeedServiceOptions['tls'],
-): Promise<TradeFeedService> => {
-  const service = await startTradeFeedService({
-    tls,
-    limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 300, ...limits },
-  });
-  started.push(service);
-  return service;
-};
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((service) => service.shutdown()));
-});
+const start = (requestTimeoutMs: number, tls?: TradeFeedServiceOptions['tls']): Promise<TradeFeedService> =>
+  startTradeFeedService({ tls, limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 300, requestTimeoutMs } });
 
 const heads = {
   'nothing at all': '',
@@ -141,9 +127,9 @@ const heads = {
 
 describe('the local service under slow clients', () => {
   it.each(Object.entries(heads))(
-    'closes the connections of 100 clients that send %s, and serves a valid client meanwhile',
+    'closes 100 connections that send %s, and serves a valid client meanwhile',
     async (what, head) => {
-      const service = await start({ requestTimeoutMs });
+      await using service = await start(200);
       await using good = await goodClient(service);
       const startedMs = performance.now();
       const slow = Array.from({ length: 100 }, () => connectTo(service));
@@ -155,8 +141,8 @@ describe('the local service under slow clients', () => {
       }, 20);
       try {
         await good.isServed();
-        const answers = (await Promise.all(received)).flatMap(answersIn);
-        for (const { status } of answers) expect([400, 408, 413]).toContain(status);
+        for (const status of (await Promise.all(received)).flatMap(statusesIn))
+          expect([400, 408, 413]).toContain(status);
         await good.isServed();
         const seconds = secondsSince(startedMs);
         report({ property: `slow clients that send ${what}`, cases: 100, failures: 0, seconds });
@@ -164,44 +150,35 @@ describe('the local service under slow clients', () => {
         clearInterval(drip);
       }
     },
-    limitMs,
   );
 
-  it(
-    'shuts down in bounded time even while they are connected',
-    async () => {
-      const service = await start({ requestTimeoutMs: 60_000 });
-      await using _good = await goodClient(service);
-      const slow = Object.values(heads).flatMap((head) =>
-        Array.from({ length: 20 }, () => {
-          const socket = connectTo(service);
-          socket.write(head);
-          return { isThere: once(socket, 'connect'), received: receivedBy(socket) };
-        }),
-      );
-      await Promise.all(slow.map(({ isThere }) => isThere));
-      await within(BOUND_MS, 'shutdown()', service.shutdown());
-      await Promise.all(slow.map(({ received }) => received));
-    },
-    limitMs,
-  );
+  it('shuts down in bounded time even while they are connected', async () => {
+    const service = await start(60_000);
+    await using _good = await goodClient(service);
+    const slow = Array.from({ length: 20 }, () => Object.values(heads))
+      .flat()
+      .map((head) => {
+        const socket = connectTo(service);
+        socket.write(head);
+        return { isThere: once(socket, 'connect'), received: receivedBy(socket) };
+      });
+    await Promise.all(slow.map(({ isThere }) => isThere));
+    await within(BOUND_MS, 'shutdown()', service.shutdown());
+    await Promise.all(slow.map(({ received }) => received));
+  });
 
   it.each([
     ['say nothing', ''],
     ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
     ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
-  ])(
-    'closes the connections of clients that %s on a TLS port, and still shuts down',
-    async (_what, bytes) => {
-      const service = await start({ requestTimeoutMs }, await certificateFor());
-      const received = Array.from({ length: 50 }, () => {
-        const socket = connectTo(service);
-        if (bytes !== '') socket.write(bytes, 'latin1');
-        return receivedBy(socket);
-      });
-      await Promise.all(received);
-      await within(BOUND_MS, 'shutdown()', service.shutdown());
-    },
-    limitMs,
-  );
+  ])('closes the connections of clients that %s on a TLS port, and still shuts down', async (_what, bytes) => {
+    const service = await start(200, await certificateFor());
+    const received = Array.from({ length: 50 }, () => {
+      const socket = connectTo(service);
+      if (bytes !== '') socket.write(bytes, 'latin1');
+      return receivedBy(socket);
+    });
+    await Promise.all(received);
+    await within(BOUND_MS, 'shutdown()', service.shutdown());
+  });
 });
