@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { config } from 'rxjs';
+import { cases } from '../support/cases.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { startHeldService } from '../support/held-service.js';
 import { sequences } from './commands.js';
 import { failures } from './expected.js';
 import type { Watched } from './watched.js';
 import { endAll, type Model, type World } from './world.js';
-import { cases } from '../support/cases.js';
 
 /**
  * Runs `MODEL_RUNS` sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, path and replayPath:
@@ -15,11 +16,7 @@ import { cases } from '../support/cases.js';
  */
 const { MODEL_RUNS = cases(100), MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
 
-beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask', 'hrtime'] });
-});
 afterEach(() => {
-  jest.useRealTimers();
   config.onUnhandledError = null;
 });
 
@@ -32,6 +29,7 @@ describe('the feed and its model', () => {
   it(
     'agree after each step, and the ten rules hold, for any actions of service and consumer',
     async () => {
+      using _time = fakeTimers();
       const tally = new Map<string, number>();
       await fc.assert(
         fc.asyncProperty(sequences(MODEL_REPLAY), async (commands) => {

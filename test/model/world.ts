@@ -6,17 +6,7 @@ import type { Seen } from '../support/ten-rules/seen.js';
 import { violations } from '../support/ten-rules/rules.js';
 import { waitFor } from '../support/wait-for.js';
 import { type Step, unreachableTicket } from './expected.js';
-import {
-  type End,
-  failed,
-  isAtOnce,
-  type ModelFeed,
-  type Outcome,
-  requested,
-  then,
-  waiting,
-  withReaction,
-} from './feed-model.js';
+import * as feeds from './feed-model.js';
 import { OwnError, type Watched } from './watched.js';
 
 /** How long to wait for an expected result, in real ms. */
@@ -32,7 +22,7 @@ export interface World {
 
 /** The model of the feeds and the service. */
 export interface Model {
-  readonly feeds: Map<number, ModelFeed>;
+  readonly feeds: Map<number, feeds.ModelFeed>;
   isUp: boolean;
   unhandled: number;
   /** How often each step and code was observed, over all sequences. */
@@ -53,24 +43,26 @@ export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
   });
 
 /** An attempt begins. If the service is down, it ends at once. */
-export const begins = (model: Readonly<Model>, feed: ModelFeed, now: number): Outcome =>
-  model.isUp ? requested(feed, now) : then(requested(feed, now), (next) => failed(next, now, unreachableTicket));
+export const begins = (model: Readonly<Model>, feed: feeds.ModelFeed, now: number): feeds.Outcome =>
+  model.isUp
+    ? feeds.requested(feed, now)
+    : feeds.then(feeds.requested(feed, now), (next) => feeds.failed(next, now, unreachableTicket));
 
 // A delay of 0 ms has no timer.
-const withRenewal = (model: Readonly<Model>, outcome: Outcome, now: number): Outcome =>
-  isAtOnce(outcome) ? then(outcome, (feed) => begins(model, waiting(feed, now, 0), now)) : outcome;
+const withRenewal = (model: Readonly<Model>, outcome: feeds.Outcome, now: number): feeds.Outcome =>
+  feeds.isAtOnce(outcome) ? feeds.then(outcome, (feed) => begins(model, feeds.waiting(feed, now, 0), now)) : outcome;
 
 /** Acts, then checks that each feed emits exactly what the model predicts, the service agrees, and all rules hold. */
 export const expectOutcomes = async (
   model: Model,
   world: World,
-  outcomes: readonly Outcome[],
+  outcomes: readonly feeds.Outcome[],
   act: () => void | Promise<void>,
   at = performance.now(),
 ): Promise<void> => {
   const before = new Map([...world.watched].map(([id, { log }]) => [id, log.length]));
   const since = (id: number) => (world.watched.get(id)?.log ?? []).slice(before.get(id) ?? 0);
-  const whole = outcomes.map((outcome) => withReaction(withRenewal(model, outcome, at)));
+  const whole = outcomes.map((outcome) => feeds.withReaction(withRenewal(model, outcome, at)));
   const expected = new Map(whole.map((outcome) => [outcome.feed.subscription, outcome]));
   await act();
 
@@ -93,7 +85,11 @@ export const expectOutcomes = async (
 };
 
 /** Checks the failures, delays and errors of the observed steps. Returns the feed with the delay that it reported. */
-const checked = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
+const checked = (
+  seen: readonly Seen[],
+  { feed, ends = [], endsWithOwn }: feeds.Outcome,
+  now: number,
+): feeds.ModelFeed => {
   const events = seen.flatMap((each) => (each.what === 'event' ? [each.event] : []));
   events.filter((event) => event.type === 'disconnected').forEach(({ failure }, n) => assertFailure(failure, ends[n]));
   events.filter((event) => event.type === 'stopped').forEach(({ failure }) => assertFailure(failure, ends.at(-1)));
@@ -109,10 +105,10 @@ const checked = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcom
   const wait = waits.at(-1);
   if (feed.phase !== 'waiting' || wait === undefined) return feed;
   assert.equal(wait.attempt, feed.last?.attempt, 'the number of the attempt');
-  return waiting(feed, now, wait.delayMs);
+  return feeds.waiting(feed, now, wait.delayMs);
 };
 
-const assertFailure = (error: unknown, end: End | undefined): void => {
+const assertFailure = (error: unknown, end: feeds.End | undefined): void => {
   assert.ok(error instanceof TradeFeedError, `expected a failure, got ${String(error)}`);
   const { code, stage, verdict, uptimeMs } = error;
   const wanted = { uptimeMs, ...end?.failure };
@@ -125,18 +121,10 @@ const assertFailure = (error: unknown, end: End | undefined): void => {
 /** Waits until each feed is in its phase at the service. Then checks the rules for the log. */
 const settle = async (model: Model, { service, watched }: World): Promise<void> => {
   for (const { subscription: id, phase } of model.feeds.values()) {
-    const isThere = {
-      requesting: service.tickets,
-      handshaking: service.handshakes,
-      open: service.streams,
-      waiting: undefined,
-      over: undefined,
-    }[phase];
-    if (isThere !== undefined)
-      await waitFor(() => isThere.has(id), {
-        what: () => `feed ${id} should be ${phase} at the service`,
-        limitMs: LIMIT_MS,
-      });
+    const { tickets: requesting, handshakes: handshaking, streams: open } = service;
+    const isThere = { requesting, handshaking, open, waiting: undefined, over: undefined }[phase];
+    const what = () => `feed ${id} should be ${phase} at the service`;
+    if (isThere !== undefined) await waitFor(() => isThere.has(id), { what, limitMs: LIMIT_MS });
   }
   await turns(6);
   for (const [id, { log, facts }] of watched) {
@@ -157,13 +145,8 @@ export const endAll = async (model: Model, world: World): Promise<void> => {
   }
   // RxJS reports a consumer's exception in a timer.
   assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
-  await waitFor(() => service.open.size === 0, {
-    what: () => `${service.open.size} sockets are left`,
-    limitMs: LIMIT_MS,
-  });
-  await waitFor(() => jest.getTimerCount() === 0, {
-    what: () => `${jest.getTimerCount()} timers are left`,
-    limitMs: LIMIT_MS,
-  });
+  const left = { sockets: () => service.open.size, timers: () => jest.getTimerCount() };
+  for (const [what, count] of Object.entries(left))
+    await waitFor(() => count() === 0, { what: () => `${count()} ${what} are left`, limitMs: LIMIT_MS });
   await settle(model, world);
 };
