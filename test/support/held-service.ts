@@ -5,8 +5,9 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Certificate } from './certificate.js';
 import { freePort } from './free-port.mjs';
+import { listen } from './listen.js';
 import { type Issued, numberedPayload, type Observation, type Request, type Seen } from './ten-rules/seen.js';
-import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
+import { clientFrames, close, pong, refusalOf, switching, wsFrame } from './wire.js';
 
 export type HeldService = Awaited<ReturnType<typeof startHeldService>>;
 type Headers = Readonly<Record<string, string>>;
@@ -35,10 +36,7 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   const handshakes = new Map<number, HeldHandshake>();
   const streams = new Map<number, Stream>();
   const allStreams = new Set<Stream>();
-  const open = new Set<Socket>();
   let count = 0;
-  // Goes down and comes back on the same port.
-  const port = await freePort();
 
   const reporter = (subscription: number) => (observation: Observation) =>
     see(subscription, { ...observation, at: performance.now() });
@@ -75,54 +73,39 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
     onHandshake?.(held);
   };
 
-  let server: Server;
-  const listen = async () => {
-    server = tls ? createHttps(tls) : createHttp();
-    // The server's timeouts mustn't end a held request.
-    Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
-    server
-      .on('connection', (socket: Socket) => {
-        open.add(socket);
-        socket.on('close', () => open.delete(socket)).on('error', () => undefined);
-      })
-      .on('secureConnection', (socket: Socket) => socket.on('error', () => undefined))
-      .on('request', onRequest)
-      .on('upgrade', onUpgrade)
-      .listen(port, '127.0.0.1');
-    await once(server, 'listening');
-  };
-  const goDown = async () => {
-    if (!server.listening) return;
-    const closed = once(server, 'close');
-    server.close();
-    const closing = new Set([...streams.values()].filter((stream) => stream.isClosed).map((stream) => stream.duplex));
-    for (const socket of open) if (!closing.has(socket)) resetSocket(socket);
-    void closed;
-    await new Promise((resolve) => setImmediate(resolve));
-  };
-  await listen();
+  const server: Server = tls ? createHttps(tls) : createHttp();
+  // The server's timeouts mustn't end a held request.
+  Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
+  server
+    .on('secureConnection', (socket: Socket) => socket.on('error', () => undefined))
+    .on('request', onRequest)
+    .on('upgrade', onUpgrade);
+  // Goes down and comes back on the same port.
+  const { port, open, ...listening } = await listen(server, 'connection', await freePort());
 
   return {
     get baseUrl() {
       return `${tls ? 'https' : 'http'}://${origin()}`;
     },
-    get port() {
-      return port;
-    },
+    port,
     /** Unanswered requests and open streams, by subscription. */
     ...{ tickets, handshakes, streams },
     /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
     allStreams,
     open,
     /** Refuses new connections and resets the open ones, except those that received a close frame. */
-    goDown,
-    comeBack: listen,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of open) socket.destroy();
+    goDown: async () => {
       if (!server.listening) return;
       server.close();
-      await once(server, 'close');
+      const closing = new Set([...streams.values()].filter((stream) => stream.isClosed).map(({ duplex }) => duplex));
+      for (const socket of open) if (!closing.has(socket)) resetSocket(socket);
+      await new Promise((resolve) => setImmediate(resolve));
     },
+    comeBack: async () => {
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+    },
+    [Symbol.asyncDispose]: listening[Symbol.asyncDispose],
   };
 };
 
@@ -131,6 +114,9 @@ const asSeen = ({ url = '', headers }: IncomingMessage, body: Buffer = Buffer.al
   headers,
   body: body.toString(),
 });
+
+const waitIn = ({ 'retry-after': seconds }: Headers) =>
+  Number(seconds) > 0 ? { retryAfterMs: Number(seconds) * 1_000 } : {};
 
 interface TicketRequest {
   readonly subscription: number;
@@ -187,8 +173,7 @@ const heldTicket = ({ subscription, n, address, response, see }: TicketRequest) 
       );
     },
     refuse: (status: number, headers: Headers = {}, body = '{"error":"refused"}') => {
-      const seconds = Number(headers['retry-after']);
-      end(seconds > 0 ? { retryAfterMs: seconds * 1_000 } : {});
+      end(waitIn(headers));
       response.writeHead(status, { date: new Date().toUTCString(), ...headers }).end(body);
     },
     /** Sends raw bytes, then ends the connection. */
@@ -221,14 +206,10 @@ const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Han
   let finish: (stream?: Stream) => void;
   const done = new Promise<Stream | undefined>((resolve) => (finish = resolve));
   let isDone = false;
-  const answered = (isOpen: boolean, retryAfterMs?: number) => {
+  const answered = (isOpen: boolean, wait = {}) => {
     if (isDone) return;
     isDone = true;
-    see({
-      what: 'handshake-answered',
-      isOpen,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    });
+    see({ what: 'handshake-answered', isOpen, ...wait });
   };
   duplex
     .on('error', () => undefined)
@@ -251,10 +232,8 @@ const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Han
       finish(stream);
     },
     refuse: (status: number, headers: Headers = {}) => {
-      const seconds = Number(headers['retry-after']);
-      answered(false, seconds > 0 ? seconds * 1_000 : undefined);
-      const lines = Object.entries({ 'content-length': '0', connection: 'close', ...headers });
-      duplex.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+      answered(false, waitIn(headers));
+      duplex.end(refusalOf(status, headers));
       finish();
     },
     answerRaw: (bytes: string) => {

@@ -7,7 +7,7 @@ import { freePort } from './free-port.mjs';
  *
  * @param event - the event that carries the sockets: `secureConnection` for TLS
  */
-export const listen = async (server: Server, event: 'connection' | 'secureConnection' = 'connection') => {
+export const listen = async (server: Server, event: 'connection' | 'secureConnection' = 'connection', port = 0) => {
   const open = new Set<Socket>();
   let connections = 0;
   server.on(event, (socket: Socket) => {
@@ -15,7 +15,7 @@ export const listen = async (server: Server, event: 'connection' | 'secureConnec
     open.add(socket);
     socket.on('close', () => open.delete(socket)).on('error', () => undefined);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,

@@ -78,10 +78,14 @@ export const refuse =
 
 export const refuseHandshake =
   (status: number, headers: Record<string, string> = {}, body = ''): HandshakeStep =>
-  ({ socket }) => {
-    const lines = Object.entries({ 'content-length': String(body.length), connection: 'close', ...headers });
-    socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`);
-  };
+  ({ socket }) =>
+    void socket.end(refusalOf(status, headers, body));
+
+/** Returns the bytes of an answer that refuses a handshake. */
+export const refusalOf = (status: number, headers: Readonly<Record<string, string>>, body = ''): string => {
+  const lines = Object.entries({ 'content-length': String(body.length), connection: 'close', ...headers });
+  return `HTTP/1.1 ${status} Refused\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`;
+};
 
 /** Returns the `Sec-WebSocket-Accept` for the key of a handshake. */
 export const acceptOf = (key: string | undefined): string =>
