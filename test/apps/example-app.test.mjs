@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { filter, interval, map } from 'rxjs';
 import { freePort } from '../peers/program.mjs';
 import { restore, startApp, startTestService } from './example-app/app.mjs';
-import { observe, recordNetwork } from './example-app/network.mjs';
+import { recordNetwork } from './example-app/network.mjs';
 import {
   built,
   eventually,
@@ -13,7 +13,6 @@ import {
   expectText,
   expectToFit,
   openPage,
-  openTab,
   phone,
   screenshot,
   seconds,
@@ -118,7 +117,6 @@ describe('with the service of the test', () => {
   let local;
   let app;
   before(async () => {
-    // Numbers the payloads, so that the test detects missing and duplicate frames.
     const source = interval(5).pipe(
       filter(() => flow.isOn),
       map((number) => JSON.stringify({ number, market: number % 10 === 0 ? 'RARE' : 'ETH-USD' })),
@@ -139,75 +137,9 @@ describe('with the service of the test', () => {
   });
   /** Loads the history of the server. */
   const history = async () => (await fetch(`${app.url}/history`)).json();
-  const numbersOf = (messages) =>
-    messages.flatMap(({ events }) =>
-      events.filter(({ type }) => type === 'frame').map(({ data }) => JSON.parse(data).number),
-    );
-
-  test('two tabs share one connection to the service', async (t) => {
-    const first = await openPage(t, app.url);
-    await first.live();
-    const second = await openTab(first, app.url);
-    await second.live();
-    await second.rows.first().waitFor();
-    await first.rows.first().waitFor();
-    assert.equal(local.handshakes(), 1);
-    assert.equal(
-      await first.page.locator('app-try-an-outage details').count(),
-      0,
-      'there are no demo events with a real service',
-    );
-  });
-
-  test('a reload resumes by the event id: without missing frames, duplicates and gaps', async (t) => {
-    let network;
-    let resumedAt;
-    const observer = await observe(t, `${app.url}/feed`);
-    const view = await openPage(t, app.url, {
-      before: async (page) => {
-        network = await recordNetwork(page);
-        // The event id that the page stored before the reload.
-        await page.addInitScript(() => {
-          window.storedEventId = Object.values({ ...sessionStorage }).find((value) => /^[\w-]+\.\d+\./.test(value));
-        });
-      },
-    });
-    await view.live();
-    await view.rows.nth(10).waitFor();
-    // Delays the request until more frames have arrived.
-    await view.page.route('**/feed', async (route) => {
-      const from = Date.now();
-      const isLater = ({ type, receivedAt }) => type === 'frame' && receivedAt > from;
-      await observer.until((messages) => messages.flatMap(({ events }) => events).filter(isLater).length > 40);
-      resumedAt = Date.now();
-      await route.continue();
-    });
-    await view.page.reload();
-    await view.live();
-    await view.rows.nth(10).waitFor();
-    await expectText(view.log.last(), /Connected (Nothing was missed|A new connection is open)\./);
-
-    const storedId = await view.page.evaluate(() => window.storedEventId);
-    const [first, second] = network.feeds();
-    assert.equal(first.lastEventId, undefined);
-    assert.equal(second.lastEventId, storedId, 'the request contains the stored event id');
-    const until = observer.messages().findIndex(({ id }) => id === storedId);
-    assert.ok(until >= 0, 'the other client has received this message');
-    const before = numbersOf(observer.messages().slice(0, until + 1));
-    const after = numbersOf(second.messages);
-    assert.equal(after[0], before.at(-1) + 1, 'the first frame follows the last one before the reload');
-    const expected = after.map((_, index) => after[0] + index);
-    assert.deepEqual(after, expected, 'no frame is missing or duplicate');
-    const events = second.messages.flatMap((message) => message.events);
-    const missed = events.filter(({ type, receivedAt }) => type === 'frame' && receivedAt < resumedAt);
-    assert.ok(missed.length >= 40, `${missed.length} frames arrived during the reload`);
-    assert.ok(events.every(({ type }) => type !== 'gap'));
-    assert.equal(await view.total('Gaps'), 0);
-  });
-
   test('the browser receives no secret', async (t) => {
-    let network;
-    const view = await openPage(t, app.url, { before: async (page) => (network = await recordNetwork(page)) });
+    let everything;
+    const view = await openPage(t, app.url, { before: async (page) => (everything = await recordNetwork(page)) });
     await view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
     local.account.expireAccess();
     await view.happened(/This connection's access expired\..* is open/);
@@ -220,7 +152,7 @@ describe('with the service of the test', () => {
     await view.live();
     await view.rows.first().waitFor();
 
-    const received = (await network.everything()).join('\n');
+    const received = await everything();
     for (const part of ['"type":"frame"', '"access-expired"', '<app-root>', 'text/event-stream', '--accent']) {
       assert.ok(received.includes(part), `the browser received ${part}`);
     }

@@ -4,9 +4,8 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../peers/program.mjs';
-import { fencesOf, installPackages, newerNode, patienceMs, root, run, tarball, temporaryFolder } from './support.mjs';
+import { fencesOf, installLocked, newerNode, patienceMs, root, run, temporaryFolder } from './support.mjs';
 
-const packed = await tarball();
 const guide = fencesOf('docs/operating.md')[0].code;
 const [, table] = /^### The instruments$(.*?)^All of them/ms.exec(
   readFileSync(join(root, 'docs/operating.md'), 'utf8'),
@@ -21,9 +20,7 @@ for (const [sdk, node] of [
 ])
   test(`the program of the guide "Metrics and alerts" works with SDK ${sdk} of OpenTelemetry`, async () => {
     const project = temporaryFolder(`rx-trade-feed-opentelemetry-${sdk}-`);
-    for (const file of ['package.json', 'package-lock.json'])
-      copyFileSync(join(import.meta.dirname, `opentelemetry-${sdk}`, file), join(project, file));
-    await installPackages(project, [packed]);
+    await installLocked(project, `opentelemetry-${sdk}`);
     const port = await freePort();
     writeFileSync(join(project, 'guide.mjs'), guide.replace('9464', String(port)));
     copyFileSync(join(import.meta.dirname, 'opentelemetry/measure.mjs'), join(project, 'measure.mjs'));

@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -77,6 +86,23 @@ export const installPackages = (cwd, packages = [], options = {}) => {
   const [command, ...args] = packages.length === 0 ? ['install'] : ['add', ...packages];
   const layout = ['--linker=hoisted', '--backend=copyfile'];
   return run(installBun(), [command, '--ignore-scripts', '--no-progress', ...layout, ...args], { cwd, ...options });
+};
+
+/** Installs in a folder the packages that a folder of test/apps locks, and those of an `npm install` of a guide, with the tarball in place of this package. */
+export const installLocked = async (cwd, versions, packages = ['rx-trade-feed'], options = {}) => {
+  for (const file of ['package.json', 'package-lock.json'])
+    copyFileSync(join(import.meta.dirname, versions, file), join(cwd, file));
+  const packed = await tarball();
+  const names = packages.map((name) => (name === 'rx-trade-feed' ? packed : name));
+  await installPackages(cwd, names, options);
+};
+
+/** Writes files, given as paths and texts, into a folder. */
+export const writeFiles = (folder, files) => {
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
 };
 
 /** Resolves with the path of the package as npm would publish it, packed from dist. */

@@ -1,17 +1,14 @@
 // Compiles the ten lines of the README with the module settings of docs/how-to/typescript.md, and compares the results with the table there.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { installPackages, root, tableOf, tarball, temporaryFolder } from './support.mjs';
+import { installLocked, root, tableOf, temporaryFolder } from './support.mjs';
 
-const packed = await tarball();
 const project = temporaryFolder('rx-trade-feed-typescript-');
-for (const file of ['package.json', 'package-lock.json'])
-  copyFileSync(join(import.meta.dirname, 'typescript', file), join(project, file));
-await installPackages(project, [packed]);
+await installLocked(project, 'typescript');
 
 const versions = ['5.4', '5.8', '5.9', '6', '7'];
 const [, tenLines] = /^## Ten lines$.*?^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'));

@@ -1,33 +1,27 @@
 // Creates an Angular app in a temporary folder like a reader: runs `ng new`, then follows docs/angular.md. Runs programs in it.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
 import {
   buildLimitMs,
   fencesOf,
+  installLocked,
   newerNode,
-  installPackages,
   root,
   run,
   start,
-  tarball,
   temporaryFolder,
+  writeFiles,
 } from '../support.mjs';
 
+const fences = fencesOf('docs/angular.md');
 /** The files of the guide: the fences whose first line is a path, and `proxy.conf.json`. */
-const guideFiles = () => {
-  const fences = fencesOf('docs/angular.md');
-  const named = fences.flatMap(({ path, code }) => (path === undefined ? [] : [[path, code]]));
-  return [...named, ['proxy.conf.json', fences.find(({ language }) => language === 'json').code]];
-};
-
-/** The packages that the guide installs, with a tarball in place of this package. */
-const guidePackages = async () => {
-  const [, packages] = /^npm install (.+)$/m.exec(readFileSync(join(root, 'docs/angular.md'), 'utf8'));
-  const packed = await tarball();
-  return packages.split(' ').map((name) => (name === 'rx-trade-feed' ? packed : name));
-};
+const guideFiles = [
+  ...fences.flatMap(({ path, code }) => (path === undefined ? [] : [[path, code]])),
+  ['proxy.conf.json', fences.find(({ language }) => language === 'json').code],
+];
+const [, packages] = /^npm install (.+)$/m.exec(readFileSync(join(root, 'docs/angular.md'), 'utf8'));
 
 /**
  * Creates the app.
@@ -50,22 +44,15 @@ export const createApp = async (versions) => {
   const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: buildLimitMs });
 
   // Installs once for both the Angular CLI and the app with the guide's packages.
-  const files = ['package.json', 'package-lock.json'];
-  for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
-  await installPackages(scratch, await guidePackages(), { env });
+  await installLocked(scratch, versions, packages.split(' '), { env });
   const { dependencies } = JSON.parse(await readFile(join(scratch, 'package.json'), 'utf8'));
   const asNew = '--defaults --minimal --skip-git --skip-install --ssr=false --style=css --directory app'.split(' ');
   await within(scratch, ng, 'new', 'scratch-app', ...asNew);
   await rename(join(scratch, 'node_modules'), join(folder, 'node_modules'));
-  for (const file of files) await rm(join(scratch, file));
+  for (const file of ['package.json', 'package-lock.json']) await rm(join(scratch, file));
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {}, dependencies }));
-
-  // Follows the guide.
-  for (const [path, code] of guideFiles()) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), code);
-  }
+  const changed = JSON.stringify({ ...manifest, devDependencies: {}, dependencies });
+  writeFiles(folder, [['package.json', changed], ...guideFiles]);
   return {
     folder,
     ng: (...args) => within(folder, ng, ...args),

@@ -51,8 +51,6 @@ export const startTestService = async ({ folder }, { source } = {}) => {
   const service = await startTradeFeedService({ sources: { market }, limits: { ticketsPerWindow: 1_000 } });
   const account = service.createAccount({ plan: 'developer' });
   const apiKey = account.createApiKey();
-  const events = [];
-  service.events$.subscribe((event) => events.push(event));
   const tickets = [];
 
   const forward = async (request, response) => {
@@ -73,8 +71,6 @@ export const startTestService = async ({ folder }, { source } = {}) => {
     /** The environment of the app. */
     variables: { TRADE_FEED_BASE_URL: proxy.url, TRADE_FEED_API_KEY: apiKey },
     secrets: () => [apiKey, ...tickets],
-    /** Returns how many connections the service has opened. */
-    handshakes: () => events.filter(({ type }) => type === 'handshake-accepted').length,
     async stop() {
       proxy.close();
       await service.shutdown();

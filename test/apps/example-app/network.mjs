@@ -1,13 +1,12 @@
 // Records everything that a page receives through the DevTools protocol, because a stream never ends.
-import { createParser } from 'eventsource-parser';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 
-/** Records a page's network traffic from now on, across reloads. */
+/** Records a page's network traffic from now on, across reloads. Returns a function that returns everything received so far, as one text. */
 export const recordNetwork = async (page) => {
   const session = await page.context().newCDPSession(page);
   const texts = [];
-  const feeds = [];
-  const open = new Map();
+  /** The bytes of the open streams, by their request. */
+  const streams = new Map();
   const pending = new Set();
   const track = (work) => {
     const settled = work.catch(() => undefined).finally(() => pending.delete(settled));
@@ -16,20 +15,14 @@ export const recordNetwork = async (page) => {
   page.on('console', (message) => texts.push(message.text()));
   page.on('pageerror', (error) => texts.push(String(error.stack)));
 
-  session.on('Network.requestWillBeSent', ({ requestId, request }) => {
-    if (new URL(request.url).pathname !== '/feed') return;
-    const lastEventId = Object.entries(request.headers).find(([name]) => name.toLowerCase() === 'last-event-id')?.[1];
-    const feed = { lastEventId, bytes: [] };
-    open.set(requestId, feed);
-    feeds.push(feed);
-  });
   session.on('Network.responseReceived', ({ requestId, response }) => {
     texts.push(response.url, JSON.stringify(response.headers));
-    const feed = open.get(requestId);
-    if (feed === undefined) return;
+    if (new URL(response.url).pathname !== '/feed') return;
+    const bytes = [];
+    streams.set(requestId, bytes);
     track(
       session.send('Network.streamResourceContent', { requestId }).then(({ bufferedData }) => {
-        feed.bytes.unshift(Buffer.from(bufferedData, 'base64'));
+        bytes.unshift(Buffer.from(bufferedData, 'base64'));
       }),
     );
   });
@@ -37,10 +30,10 @@ export const recordNetwork = async (page) => {
     texts.push(headersText ?? '', JSON.stringify(headers));
   });
   session.on('Network.dataReceived', ({ requestId, data }) => {
-    if (data !== undefined) open.get(requestId)?.bytes.push(Buffer.from(data, 'base64'));
+    if (data !== undefined) streams.get(requestId)?.push(Buffer.from(data, 'base64'));
   });
   session.on('Network.loadingFinished', ({ requestId }) => {
-    if (open.has(requestId)) return;
+    if (streams.has(requestId)) return;
     track(
       session.send('Network.getResponseBody', { requestId }).then(({ body, base64Encoded }) => {
         texts.push(base64Encoded ? Buffer.from(body, 'base64').toString('latin1') : body);
@@ -49,14 +42,9 @@ export const recordNetwork = async (page) => {
   });
   await session.send('Network.enable');
 
-  return {
-    /** Returns the feed's requests: the event id and the messages of the response. */
-    feeds: () => feeds.map(({ lastEventId, bytes }) => ({ lastEventId, messages: messagesOf(bytes) })),
-    /** Returns everything received so far, as texts. */
-    async everything() {
-      await Promise.all(pending);
-      return [...texts, ...feeds.map(({ bytes }) => Buffer.concat(bytes).toString('utf8'))];
-    },
+  return async () => {
+    await Promise.all(pending);
+    return [...texts, ...[...streams.values()].map((bytes) => Buffer.concat(bytes).toString('utf8'))].join('\n');
   };
 };
 
@@ -64,14 +52,6 @@ const messageOf = ({ event, id, data }) => ({
   id,
   events: event === undefined ? data.split('\n').map((line) => JSON.parse(line)) : [],
 });
-
-/** Parses Server-Sent Events, without an incomplete message at the end. */
-const messagesOf = (bytes) => {
-  const messages = [];
-  const { feed } = createParser({ onEvent: (message) => messages.push(messageOf(message)) });
-  feed(Buffer.concat(bytes).toString('utf8'));
-  return messages;
-};
 
 /** Another client of the relay, which gets the same as the page but never reloads. Reads until the test ends or `stop()`. */
 export const observe = async (t, url) => {

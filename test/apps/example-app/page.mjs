@@ -82,14 +82,6 @@ export const openPage = async (t, url, { before, ...options } = {}) => {
   return view;
 };
 
-/** Opens another tab of the same browser context. */
-export const openTab = async ({ page, errors }, url) => {
-  const tab = await page.context().newPage();
-  tab.on('pageerror', (error) => errors.push(String(error.stack)));
-  await tab.goto(url);
-  return viewOf(tab, errors);
-};
-
 /** The options of a page on a phone. */
 export const phone = { viewport: { width: 360, height: 780 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 

@@ -1,22 +1,21 @@
 // Creates a NestJS application with its CLI and adds the files of docs/nestjs.md.
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fencesOf, installPackages, root, run, tarball } from '../support.mjs';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fencesOf, installLocked, run, writeFiles } from '../support.mjs';
 
 const guide = fencesOf('docs/nestjs.md');
 
 /** The section `jest` of package.json for NestJS 11. */
 export const jestSection = () => JSON.parse(guide.find(({ language }) => language === 'json').code);
 
-/** The packages that the guide installs for a version, with a tarball in place of this package. */
-const packagesOf = async (version) => {
+/** The packages that the guide installs for a version. */
+const packagesOf = (version) => {
   const commands = guide.filter(({ language }) => language === 'bash').flatMap(({ code }) => code.split('\n'));
   const [, names] = commands
     .flatMap((line) => [/^npm install (.+?) # (NestJS \d+)$/.exec(line) ?? []])
     .find(([, , label]) => label === `NestJS ${version}`);
-  const packed = await tarball();
-  return names.split(' ').map((name) => (name === 'rx-trade-feed' ? packed : name));
+  return names.split(' ');
 };
 
 const isInstalled = (name) => !/lint|prettier|supertest|globals|coverage|mau/.test(name);
@@ -31,10 +30,8 @@ const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
  * @returns the folder of the application, and `addFastify`, which installs Fastify: the application of the guide has none
  */
 export const createApp = async (folder, version, section) => {
-  const locked = join(root, `test/apps/nestjs-${version}`);
-  const files = ['package.json', 'package-lock.json'];
-  for (const file of files) await copyFile(join(locked, file), join(folder, file));
-  await installPackages(folder, await packagesOf(version));
+  const locked = `nestjs-${version}`;
+  await installLocked(folder, locked, packagesOf(version));
   const nest = join(folder, 'node_modules/.bin/nest');
   await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], { cwd: folder });
   const app = join(folder, 'app');
@@ -42,21 +39,15 @@ export const createApp = async (folder, version, section) => {
   // A test of the guides formats by these rules.
   assert.deepEqual(await readJson(join(app, '.prettierrc')), { singleQuote: true, trailingComma: 'all' });
   const { dependencies } = await readJson(join(folder, 'package.json'));
-  for (const file of files) await rm(join(folder, file));
+  for (const file of ['package.json', 'package-lock.json']) await rm(join(folder, file));
   const manifest = await readJson(join(app, 'package.json'));
   const required = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).filter(isInstalled);
   const missing = required.filter((name) => !Object.hasOwn(dependencies, name));
   assert.deepEqual(missing, [], `${locked}/package.json lacks packages of the template`);
 
-  await writeFile(
-    join(app, 'package.json'),
-    JSON.stringify({ ...manifest, dependencies, devDependencies: {}, ...section }),
-  );
-  for (const { path, code } of guide) {
-    if (path === undefined) continue;
-    await mkdir(dirname(join(app, path)), { recursive: true });
-    await writeFile(join(app, path), code);
-  }
+  const filesOfGuide = guide.flatMap(({ path, code }) => (path === undefined ? [] : [[path, code]]));
+  const changed = JSON.stringify({ ...manifest, dependencies, devDependencies: {}, ...section });
+  writeFiles(app, [['package.json', changed], ...filesOfGuide]);
   const moves = ['@nestjs/platform-fastify', 'fastify'].map((name) => [
     join(app, 'node_modules', name),
     join(folder, name.replace('/', '-')),

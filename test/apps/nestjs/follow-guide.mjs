@@ -35,21 +35,15 @@ export const testGuide = ({ version, section, prepare, compiled, passed, testArg
       // On a busy machine a test can take longer than the 5 s of jest and vitest.
       assert.match(await inApp('npm', 'test', '--', '--testTimeout=60000', ...testArgs), passed),
     );
-    await t.test('streams over Express and over Fastify', async () => {
-      await addFastify();
-      await copyFile(new URL('adapter-check.mjs', import.meta.url), join(app, 'adapter-check.mjs'));
-      for (const adapter of ['express', 'fastify'])
-        assert.match(await inApp(process.execPath, 'adapter-check.mjs', adapter), /passed/);
-    });
-    await t.test('closes the feed although a hook of the application throws', async () => {
-      await copyFile(new URL('hook-check.mjs', import.meta.url), join(app, 'hook-check.mjs'));
-      assert.match(await inApp(process.execPath, 'hook-check.mjs', String(version)), /passed/);
-    });
-    await t.test('frees the place of a page that leaves while its handler or an interceptor waits', async () => {
-      await copyFile(new URL('leave-check.mjs', import.meta.url), join(app, 'leave-check.mjs'));
-      for (const adapter of ['express', 'fastify'])
-        assert.match(await inApp(process.execPath, 'leave-check.mjs', adapter), /passed/);
-    });
+    await t.test(
+      'streams over Express and over Fastify, frees the places of pages that leave, and closes the feed if a hook throws',
+      async () => {
+        await addFastify();
+        await copyFile(new URL('checks.mjs', import.meta.url), join(app, 'checks.mjs'));
+        for (const adapter of ['express', 'fastify'])
+          assert.match(await inApp(process.execPath, 'checks.mjs', adapter, String(version)), /passed/);
+      },
+    );
   });
 
 /** Runs the built application with the local service until the function has finished. */
