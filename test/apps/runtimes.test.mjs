@@ -29,7 +29,10 @@ const certificate = JSON.stringify(await createCertificate());
 
 const [[, ...runtimes], , ...rows] = tableOf('docs/runtimes.md');
 
-test('the table in docs/runtimes.md has all runtimes', () => assert.deepEqual(runtimes, Object.keys(commands)));
+test('the table in docs/runtimes.md has all runtimes, with yes or no for each feature', () => {
+  assert.deepEqual(runtimes, Object.keys(commands));
+  for (const [feature, ...cells] of rows) for (const cell of cells) assert.match(cell, /^(yes|no)$/, feature);
+});
 
 for (const [at, runtime] of runtimes.entries()) {
   const [command, ...args] = commands[runtime];
@@ -49,9 +52,3 @@ for (const [at, runtime] of runtimes.entries()) {
       assert.notEqual(status, 0, `the table says no, but: ${stdout}`);
     });
 }
-
-test('each cell of the table in docs/runtimes.md is yes or no', () =>
-  assert.deepEqual(
-    rows.flat().filter((cell) => !['yes', 'no'].includes(cell)),
-    rows.map(([feature]) => feature),
-  ));

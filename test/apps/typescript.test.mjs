@@ -130,8 +130,11 @@ test('a new project of TypeScript 7 needs "type": "module" and the types of Node
 
 const page = `
 import { relayFeed$ } from 'rx-trade-feed/browser';
+import { subscribed } from 'rx-trade-feed/interop';
 import { conflate, frames } from 'rx-trade-feed/operators';
+import { settle } from 'rx-trade-feed/settle';
 
+export const others = [subscribed, settle];
 const frames$ = relayFeed$('/feed').pipe(frames());
 frames$.subscribe((frame) => { frame.data satisfies Uint8Array; });
 export const newest$ = frames$.pipe(conflate((frame) => frame.feed, 1));

@@ -85,15 +85,4 @@ describe('the built package', () => {
     expect([...code.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, path]) => path).sort()).toEqual(['undici', 'ws', 'ws']);
     expect(await readFile(join(dist, worker, '../rxjs-license.txt'), 'utf8')).toContain('Apache License');
   });
-
-  it('has declarations for pages that do not need the types of Node', async () => {
-    // Angular's own declarations load Node's types, so whole apps test `/angular`.
-    const names = ['browser', 'operators', 'interop', 'settle'].map((name) => join(dist, name, 'index.d.ts'));
-    const tsc = join(dist, '../node_modules/typescript-7/bin/tsc');
-    // TypeScript 7 only includes the types of packages that `types` names.
-    const settings = '--ignoreConfig --noEmit --strict --target es2022 --lib es2022,dom --module nodenext';
-    const { code, stdout } = await runProgram(tsc, [...settings.split(' '), '--listFiles', ...names], {});
-    // An import of a module of Node would find its types here, but not in a page.
-    expect({ code, wrong: stdout.match(/\/@types\/node\/|error TS.*/g) }).toEqual({ code: 0, wrong: null });
-  });
 });

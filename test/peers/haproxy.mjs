@@ -1,8 +1,7 @@
 // haproxy in front of the service: terminates TLS, forwards ticket requests and streams.
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { configured } from './nginx.mjs';
 import { haproxy } from './packages.mjs';
-import { folderFor, listens, start } from './program.mjs';
+import { listens, start } from './program.mjs';
 
 const config = ({ folder, port, ticketPort, streamPort, quietMs, drainMs }) => `
 global
@@ -26,19 +25,17 @@ backend stream
 
 /** Starts haproxy. `reload` starts another process with new settings, which replaces the first one (`-sf`). */
 export const startHaproxy = async (t, certificate, settings) => {
-  const folder = folderFor(t);
-  const file = join(folder, 'haproxy.cfg');
-  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.key}`, { mode: 0o644 });
-  const run = async (changed, replaced = []) => {
-    writeFileSync(file, config({ ...settings, ...changed, folder }));
-    const program = start(t, haproxy, ['-db', '-f', file, ...replaced]);
+  const { file, write } = configured(t, certificate, settings, config);
+  let program;
+  const run = async (...replaced) => {
+    program = start(t, haproxy, ['-db', '-f', file, ...replaced]);
     await listens(settings.port, program);
-    return program;
   };
-  let program = await run();
+  await run();
   return {
     reload: async (changed) => {
-      program = await run(changed, ['-sf', String(program.child.pid)]);
+      write(changed);
+      await run('-sf', String(program.child.pid));
     },
   };
 };

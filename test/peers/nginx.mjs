@@ -32,16 +32,21 @@ http {
 }
 `;
 
+/** Creates a folder with the certificate of a proxy. Returns it, the path of its configuration, and a function that writes that with changed settings. */
+export const configured = (t, certificate, settings, textOf) => {
+  const folder = folderFor(t);
+  const file = join(folder, 'proxy.conf');
+  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.key}`, { mode: 0o644 });
+  const write = (changed) => writeFileSync(file, textOf({ ...settings, ...changed, folder }));
+  write();
+  return { folder, file, write };
+};
+
 /** Starts nginx. `reload` applies new settings with `nginx -s reload`. */
 export const startNginx = async (t, certificate, settings) => {
-  const folder = folderFor(t);
-  const file = join(folder, 'nginx.conf');
-  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.key}`, { mode: 0o644 });
-  const write = (changed) => writeFileSync(file, config({ ...settings, ...changed, folder }));
+  const { folder, file, write } = configured(t, certificate, settings, config);
   const args = ['-c', file, '-p', folder, '-e', 'stderr'];
-  write();
-  const program = start(t, nginx, args);
-  await listens(settings.port, program);
+  await listens(settings.port, start(t, nginx, args));
   return {
     reload: async (changed) => {
       write(changed);
