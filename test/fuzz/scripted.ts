@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { TradeFeedError, type TradeFeedOptions } from 'rx-trade-feed';
 import { everythingIn } from '../support/everything-in.js';
 import { expectedFailure } from '../support/failure-table.js';
-import { closed, type Outcome, outcomesOf } from '../support/feed.js';
+import { closed, type Outcome, outcomeOf } from '../support/feed.js';
 import { listen } from '../support/listen.js';
 import { acceptOf, switchingFor } from '../support/wire.js';
 import { BOUND_MS, within } from './fuzz.js';
@@ -63,7 +63,7 @@ export interface Ran extends Outcome {
 }
 
 interface Case {
-  readonly scripts: readonly Script[];
+  readonly script: Script;
   readonly sockets: Set<Socket>;
   readonly requests: string[];
 }
@@ -86,38 +86,27 @@ export const scriptedServer = () => {
       if (one === undefined) return void socket.destroy();
       one.sockets.add(socket);
       one.requests.push(request);
-      const attempt = one.requests.filter((text) => text.startsWith('POST')).length;
-      const script = one.scripts[Math.min(attempt, one.scripts.length) - 1] as Script;
-      const answer = script[request.startsWith('POST') ? 'ticket' : 'handshake'];
+      const answer = one.script[request.startsWith('POST') ? 'ticket' : 'handshake'];
       void play(socket, answer.bytes(request, `ws://127.0.0.1:${running.port}${path}`), answer.end);
     });
   });
   beforeAll(async () => void (running = await listen(server)));
   afterAll(() => running[Symbol.asyncDispose]());
 
-  const ended = async (scripts: readonly Script[], options: TradeFeedOptions, attempts?: number) => {
+  /** Runs a feed's first attempt against a script. Returns the outcome once all connections are closed. */
+  const run = async (script: Script, options: TradeFeedOptions = {}): Promise<Ran> => {
     const path = `/c${(made += 1)}`;
-    const one: Case = { scripts, sockets: new Set(), requests: [] };
+    const one: Case = { script, sockets: new Set(), requests: [] };
     cases.set(path, one);
     // Keeps connections from ever counting as stable, so that no reconnect is immediate.
     const backoff = { initialDelayMs: 1, maxDelayMs: 5, stableAfterMs: 1e9, ...options.backoff };
     const settings = { baseUrl: `http://127.0.0.1:${running.port}${path}`, apiKey: plantedKey, ...options, backoff };
-    const outcomes = await within(BOUND_MS, 'a feed', outcomesOf(settings, attempts));
+    const outcome = await within(BOUND_MS, 'a feed', outcomeOf(settings));
     await within(BOUND_MS, 'the end of its connections', Promise.all([...one.sockets].map(closed)));
     cases.delete(path);
-    return { outcomes, requests: one.requests };
+    return { ...outcome, code: checkOutcome(outcome), requests: one.requests };
   };
-  return {
-    /** Runs a feed's first attempt against a script. Returns the outcome once all connections are closed. */
-    run: async (script: Script, options: TradeFeedOptions = {}): Promise<Ran> => {
-      const { outcomes, requests } = await ended([script], options, 1);
-      const outcome = outcomes[0] as Outcome;
-      return { ...outcome, code: checkOutcome(outcome), requests };
-    },
-    /** Runs a feed until it stops, attempt n against script n (the last one repeats). Returns the code of each failure. */
-    runAll: async (scripts: readonly Script[], options: TradeFeedOptions): Promise<readonly string[]> =>
-      (await ended(scripts, options)).outcomes.map(checkOutcome),
-  };
+  return { run };
 };
 
 const endOfRequest = (heard: string): number | undefined => {

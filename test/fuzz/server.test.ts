@@ -290,33 +290,3 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
     }
   });
 });
-
-// The test ignores how long the server wants it to wait.
-const atOnce = (http: HttpBytes): HttpBytes => ({
-  ...http,
-  headers: http.headers.filter((header) => !header.startsWith('Retry-After')),
-});
-
-/** One attempt. Mostly valid, so that attempts build on the state that the previous ones left. */
-const attempt: Arbitrary<Script> = fc.oneof(
-  httpAround(rightTicket(JSON.stringify(ticketFields(WSS)))).map((http) => ({
-    ticket: written(atOnce(http)),
-    handshake: sending('\x88\x02\x03\xe9'),
-  })),
-  httpAround(rightHandshake).map((http) => ({ ticket: goodTicket, handshake: written(atOnce(http)) })),
-  fc
-    .constantFrom('\x88\x02\x03\xe9', '\x83\0', '\x81\x01', '')
-    .map((bytes) => ({ ticket: goodTicket, handshake: sending(bytes) })),
-);
-
-describe(`one feed and many attempts at a hostile server, with FUZZ_SEED=${seed}`, () => {
-  const all = fc.array(attempt, { minLength: 2, maxLength: 6 });
-  const title = 'ends each attempt with a clear failure, and leaves no connection open';
-  fuzz(title, 'attempts, one after the other', 48, all, async (attempts) => {
-    const maxAttempts = 5;
-    const deadlines = { ticketTimeoutMs: 150, handshakeTimeoutMs: 150, idleTimeoutMs: 50 };
-    const codes = await scripted.runAll(attempts, { ...deadlines, backoff: { maxAttempts } });
-    expect(codes.length).toBeLessThanOrEqual(maxAttempts + 1);
-    return `${codes.length} attempts`;
-  });
-});

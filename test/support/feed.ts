@@ -14,7 +14,7 @@ export const optionsFor = (
   backoff: { initialDelayMs: 1, maxDelayMs: 5, ...options.backoff },
 });
 
-/** How an attempt ended: the failure, whether the feed reconnects, and the events since the previous attempt. */
+/** How the first attempt ended: the failure, whether the feed reconnects, and the events. */
 export interface Outcome {
   readonly failure: TradeFeedError;
   readonly goesOn: boolean;
@@ -22,36 +22,25 @@ export interface Outcome {
   readonly events: readonly FeedEvent[];
 }
 
-/** Runs a feed until it stops or has made a number of attempts. Returns how each of them ended. */
-export const outcomesOf = (options: TradeFeedOptions, attempts = Infinity): Promise<readonly Outcome[]> =>
+/** Runs a feed until it stops or reconnects. */
+export const outcomeOf = (options: TradeFeedOptions): Promise<Outcome> =>
   new Promise((resolve, reject) => {
-    const outcomes: Outcome[] = [];
-    let events: FeedEvent[] = [];
+    const events: FeedEvent[] = [];
     let failure: TradeFeedError | undefined;
     const subscription: Subscription = tradeFeedEvents$('market', options).subscribe({
       next: (event) => {
         events.push(event);
         if (event.type === 'disconnected') failure = event.failure;
         if (event.type !== 'reconnecting' || failure === undefined) return;
-        outcomes.push({ failure, goesOn: true, delayMs: event.delayMs, events });
-        events = [];
-        if (outcomes.length < attempts) return;
-        resolve(outcomes);
+        resolve({ failure, goesOn: true, delayMs: event.delayMs, events: [...events] });
         queueMicrotask(() => subscription.unsubscribe());
       },
       error: (error: unknown) => {
         if (!(error instanceof TradeFeedError)) return reject(new Error('not a TradeFeedError', { cause: error }));
-        // `retries-exhausted` wraps the last failure as its cause.
-        const goesOn = attempts === Infinity && error.code === 'retries-exhausted';
-        const last = goesOn ? (error.cause as TradeFeedError) : error;
-        resolve([...outcomes, { failure: last, goesOn, delayMs: undefined, events }]);
+        resolve({ failure: error, goesOn: false, delayMs: undefined, events });
       },
     });
   });
-
-/** Runs a feed until it stops or reconnects. */
-export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> =>
-  (await outcomesOf(options, 1))[0] as Outcome;
 
 /** Collects values up to and including the first one that satisfies the predicate. */
 export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): Promise<T[]> =>
