@@ -6,7 +6,6 @@ import { observe } from './example-app/network.mjs';
 import {
   built,
   expectAccessible,
-  expectFocus,
   expectText,
   expectToFit,
   openPage,
@@ -135,29 +134,6 @@ describe('on the local service of the demo', () => {
     t.diagnostic(`/feed ${Math.round(ofFeed / 5_000)} kB/s, /markets ${(ofMarkets / 5_000).toFixed(1)} kB/s`);
     // The markets send the same at any rate.
     assert.ok(ofFeed / ofMarkets > 18, `1 to ${ofFeed / ofMarkets}`);
-  });
-
-  test('the keyboard is enough to switch the view and to read each candle', async () => {
-    const { page } = view;
-    const slider = page.getByRole('slider', { name: /the last 1 min, candle by candle$/ });
-    await slider.focus();
-    await page.keyboard.press('ArrowLeft');
-    await page.waitForFunction(
-      (element) => /: open [\d,.]+, .* close [\d,.]+, /.test(element.ariaValueText),
-      await slider.elementHandle(),
-    );
-    const ended = page.waitForEvent('requestfailed', (request) => new URL(request.url()).pathname === '/markets');
-    await page.keyboard.press('m');
-    await page.locator('app-frames-panel').waitFor();
-    await ended;
-    await view.state(/^Live/);
-    await page.keyboard.press('m');
-    await page.locator('app-candle-chart canvas').waitFor();
-    await expectFocus(view, 'markets-title');
-    await page.goBack();
-    await page.locator('app-frames-panel').waitFor();
-    await page.getByRole('link', { name: 'Markets' }).click();
-    await page.locator('app-candle-chart canvas').waitFor();
   });
 
   test('has no accessibility violation, light and dark', async (t) => {

@@ -56,7 +56,6 @@ export const createApp = async (versions) => {
   return {
     folder,
     ng: (...args) => within(folder, ng, ...args),
-    node: (...args) => within(folder, ...args),
     start: (...args) => start(undefined, node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }),
     write: (path, code) => writeFile(join(folder, path), code),
     read: (path) => readFile(join(folder, path), 'utf8'),
