@@ -48,13 +48,8 @@ const checkStreams = async () => {
   const open = async (headers = {}) => {
     const leave = new AbortController();
     const response = await fetch(`${url}/feed`, { headers, signal: leave.signal });
-    return {
-      response,
-      leave,
-      reader: response.body.pipeThrough(new TextDecoderStream()).getReader(),
-      text: '',
-      newest: '',
-    };
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    return { response, leave, reader, text: '', newest: '' };
   };
   const read = async (client, pattern) => {
     for (;;) {
@@ -92,12 +87,11 @@ const checkStreams = async () => {
   assert.equal(second.text.split('"type":"frame"').length - 1, 102);
   assert.ok(!second.text.includes('"type":"gap"'));
 
-  const end = (async () => {
-    while (!(await second.reader.read()).done);
-  })();
+  const ended = second.reader.closed;
+  void read(second, /never/).catch(() => undefined);
   // An open response would hold this up indefinitely.
   await app.close();
-  await end;
+  await ended;
 };
 
 /** Where the current route waits: `reached` resolves there, and `go` lets it continue. */
@@ -107,51 +101,31 @@ const newGate = () => {
   gate.reached = new Promise((resolve) => (gate.reach = resolve));
   gate.left = new Promise((resolve) => (gate.go = resolve));
 };
-const waitHere = async () => {
+const wait = async (then) => {
   gate.reach();
   await gate.left;
+  return then?.();
 };
 
 const interceptors = {
-  'waits first': async (next) => {
-    await waitHere();
-    return next.handle();
-  },
-  'waits for the stream': (next) => from(waitHere()).pipe(switchMap(() => next.handle())),
+  'waits first': (next) => wait(() => next.handle()),
+  'waits for the stream': (next) => from(wait()).pipe(switchMap(() => next.handle())),
   'never unsubscribes': (next) => next.handle().pipe(shareReplay({ bufferSize: 1, refCount: false })),
-  'never handles': async () => {
-    await waitHere();
-    return EMPTY;
-  },
+  'never handles': () => wait(() => EMPTY),
+};
+const failing = () => {
+  throw new Error('of the handler');
 };
 const handlers = {
-  async: async (stream) => {
-    await waitHere();
-    return stream();
-  },
-  'async, called before': async (stream) => {
+  async: (stream) => wait(stream),
+  'async, called before': (stream) => {
     const messages$ = stream();
-    await waitHere();
-    return messages$;
+    return wait(() => messages$);
   },
-  'async, throws': async () => {
-    await waitHere();
-    throw new Error('of the handler');
-  },
-  'a delayed stream': async (stream) => {
-    await waitHere();
-    return of(0).pipe(
-      delay(1),
-      switchMap(() => stream()),
-    );
-  },
+  'async, throws': () => wait(failing),
+  'a delayed stream': (stream) => wait(() => of(0).pipe(delay(1), switchMap(stream))),
 };
-const guard = {
-  canActivate: async () => {
-    await waitHere();
-    return true;
-  },
-};
+const guard = { canActivate: () => wait(() => true) };
 
 /** No place of the relay stays taken if a page leaves while something waits, in whatever order that goes on. */
 const checkLeaving = async () => {
