@@ -8,7 +8,6 @@ import { debug } from '../../src/feed/diagnostics.js';
 import {
   connectionStatus,
   type ConnectionStatus,
-  type EventRecord,
   type FailureCode,
   logEvents,
   type TradeFeedOptions,
@@ -18,7 +17,7 @@ import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
 import { feedMetrics } from '../../src/otel/index.js';
 import { type Relay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { type Line, Log } from '../nestjs/support.js';
+import { Log } from '../nestjs/support.js';
 import { tablesUnder } from '../docs/tables.js';
 import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
@@ -209,12 +208,6 @@ afterAll(() => {
   Logger.overrideLogger(true);
 });
 
-const consoleLike = (lines: Line[]) => {
-  const method = (level: string) => (record: EventRecord) =>
-    void lines.push({ level, text: String(record), context: '' });
-  return { debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') };
-};
-
 /** What a feed's outputs say about its fault. */
 interface Outputs {
   readonly logs: Readonly<Record<'logEvents' | 'NODE_DEBUG' | 'nest', readonly string[]>>;
@@ -232,7 +225,7 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
   using _time = fakeTimers();
   Logger.overrideLogger((nest = new Log()));
   debugLines.splice(0);
-  const lines: Line[] = [];
+  const own = new Log();
   const emitted = new Set<string>();
   const isOfApp = operator !== identity;
   let status: ConnectionStatus | undefined;
@@ -240,7 +233,7 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
   const feed = new TradeFeed({ baseUrl: 'http://127.0.0.1:9', apiKey: plantedKey, backoff: slow, ...options });
   const subscription = (pageOf?.(feed.relay) ?? source ?? feed.events$.pipe(operator))
     .pipe(
-      logEvents(consoleLike(lines)),
+      logEvents({ ...own, info: own.log }),
       isOfApp ? logEvents(new Logger('TradeFeed')) : identity,
       feedMetrics({ ...sdk.options, ...(pageOf && { relay: feed.relay }) }),
       tap({
@@ -263,7 +256,7 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
   const health = new TradeFeedHealthIndicator(isOfApp ? { status: status as ConnectionStatus } : feed);
   const metrics = await collected();
   const outputs: Outputs = {
-    logs: { logEvents: textsOf(lines), NODE_DEBUG: [...debugLines], nest: textsOf(nest.lines) },
+    logs: { logEvents: textsOf(own), NODE_DEBUG: [...debugLines], nest: textsOf(nest) },
     health: health.isHealthy()['trade-feed'],
     series: (metric) =>
       (metrics[metric]?.series ?? []).map(({ attributes, value }) => ({ code: attributes['error.type'], value })),
@@ -274,7 +267,7 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
   return outputs;
 };
 
-const textsOf = (lines: readonly Line[]): readonly string[] => lines.map(({ level, text }) => `${level} ${text}`);
+const textsOf = ({ lines }: Log): readonly string[] => lines.map(({ level, text }) => `${level} ${text}`);
 
 const ownedResources = () => {
   const owned: AsyncDisposable[] = [];

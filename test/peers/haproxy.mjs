@@ -3,7 +3,7 @@ import { configured } from './nginx.mjs';
 import { haproxy } from './packages.mjs';
 import { listens, start } from './program.mjs';
 
-const config = ({ folder, port, ticketPort, streamPort, quietMs, drainMs }) => `
+const config = ({ folder, port, servicePort, quietMs, drainMs }) => `
 global
   hard-stop-after ${drainMs}ms
 defaults
@@ -15,12 +15,9 @@ defaults
   timeout tunnel ${quietMs}ms
 frontend public
   bind 127.0.0.1:${port} ssl crt ${folder}/both.pem
-  use_backend stream if { path /ws }
-  default_backend tickets
-backend tickets
-  server service 127.0.0.1:${ticketPort}
-backend stream
-  server service 127.0.0.1:${streamPort}
+  default_backend service
+backend service
+  server service 127.0.0.1:${servicePort}
 `;
 
 /** Starts haproxy. `reload` starts another process with new settings, which replaces the first one (`-sf`). */
@@ -41,4 +38,4 @@ export const startHaproxy = async (t, certificate, settings) => {
 };
 
 /** The answer of haproxy when the upstream is down. */
-startHaproxy.down = { status: 503, ticket: 'credential-service-unavailable', handshake: 'capacity-full' };
+startHaproxy.down = { status: 503, ticket: 'credential-service-unavailable' };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { nginx } from './packages.mjs';
 import { folderFor, listens, start } from './program.mjs';
 
-const config = ({ folder, port, ticketPort, streamPort, quietMs, drainMs }) => `
+const config = ({ folder, port, servicePort, quietMs, drainMs }) => `
 daemon off;
 pid ${folder}/nginx.pid;
 worker_processes 1;
@@ -26,8 +26,8 @@ http {
     proxy_set_header Host $http_host;
     proxy_set_header Upgrade $http_upgrade;
     proxy_set_header Connection $connection_upgrade;
-    location / { proxy_pass http://127.0.0.1:${ticketPort}; }
-    location = /ws { proxy_pass http://127.0.0.1:${streamPort}; proxy_read_timeout ${quietMs}ms; }
+    location / { proxy_pass http://127.0.0.1:${servicePort}; }
+    location = /ws { proxy_pass http://127.0.0.1:${servicePort}; proxy_read_timeout ${quietMs}ms; }
   }
 }
 `;
@@ -58,4 +58,4 @@ export const startNginx = async (t, certificate, settings) => {
 };
 
 /** The answer of nginx when the upstream is down. */
-startNginx.down = { status: 502, ticket: 'ticket-request-failed', handshake: 'handshake-failed' };
+startNginx.down = { status: 502, ticket: 'ticket-request-failed' };

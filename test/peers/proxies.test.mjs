@@ -19,7 +19,7 @@ const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   const baseUrl = `https://127.0.0.1:${port}`;
   // A test starts another service on this port.
   const upstream = await startService(t, { port: await freePort(), publicUrl: baseUrl, isQuiet });
-  const ports = { port, ticketPort: upstream.port, streamPort: upstream.port };
+  const ports = { port, servicePort: upstream.port };
   const proxy = await startProxy(t, certificate, { ...ports, quietMs: 60_000, drainMs: 200, ...settings });
   return { ...upstream, proxy, options: { baseUrl, apiKey: upstream.apiKey, tls } };
 };
@@ -77,24 +77,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       assert.deepEqual(bad(serviceEvents), []);
     });
 
-    const { status, ticket, handshake } = startProxy.down;
-
-    await t.test(
-      `answers a handshake with ${status} while the port is closed: the feed retries until it is open`,
-      async (t) => {
-        const { options, serviceEvents, proxy, port } = await withProxy(t, startProxy, {
-          streamPort: await freePort(),
-        });
-        const feed = follow(t, options);
-        await feed.when(() => feed.of('disconnected').length === 3);
-        await proxy.reload({ streamPort: port });
-        await feed.frames(60);
-        for (const { failure } of feed.of('disconnected').slice(0, 3)) {
-          assert.deepEqual([failure.code, failure.status, failure.verdict], [handshake, status, 'backoff']);
-        }
-        assert.deepEqual([feed.of('gap'), wrongFrames(feed.events), bad(serviceEvents)], [[], [], []]);
-      },
-    );
+    const { status, ticket } = startProxy.down;
 
     await t.test(`answers with ${status} while the service is down: the feed retries until it is back`, async (t) => {
       const { options, service, port, apiKey } = await withProxy(t, startProxy);

@@ -4,12 +4,13 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expectedFailure, failureTable } from './failure-table.mjs';
+import { bundled } from '../support/bundle.mjs';
 import { follow } from './feed.mjs';
 import { install, python } from './packages.mjs';
 import { start } from './program.mjs';
 
 install();
+const { expectedFailure, failureTable } = await bundled(new URL('../support/failure-table.ts', import.meta.url));
 
 test('python3-websockets', async (t) => {
   // Opened here, because the unprivileged user may not have access to this folder.
