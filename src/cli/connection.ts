@@ -1,8 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import { noop, type Observable } from 'rxjs';
-import { type ClusterEngine, createFeedCluster } from '../cluster/index.js';
-import { type ClusterEvent, type Feed, type FeedEvent, proxyFromEnvironment } from '../index.js';
-import { tradeFeedEvents$, type TradeFeedOptions } from '../index.js';
+import { noop } from 'rxjs';
+import { createFeedCluster } from '../cluster/index.js';
+import { type Feed, proxyFromEnvironment, tradeFeedEvents$, type TradeFeedOptions } from '../index.js';
 import { credentialEdge, credentialsOf } from '../protocol/secret.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
 import { type ConnectionValues, engineUrl, type ReplicaValues, type ServiceValues, valueOf } from './options.js';
@@ -23,7 +22,7 @@ export const connectionOptions = async (
   if (baseUrl === undefined)
     throw usageError(`Missing base URL. Set TRADE_FEED_BASE_URL or use --base-url URL. ${localAdvice}`);
   if (!hasKey) throw usageError(`Missing API key. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
-  const tls = await tlsOf(values);
+  const tls = await tlsOf(values.ca);
   const apiKey = values.keyFile === undefined ? env['TRADE_FEED_API_KEY'] : await keyFromFile(values.keyFile);
   return { baseUrl, apiKey, tls, ...(await proxyFromEnvironment({ env, tls })), backoff: retryPolicy(values) };
 };
@@ -31,15 +30,13 @@ export const connectionOptions = async (
 export const retryPolicy = ({ retries }: ConnectionValues): TradeFeedOptions['backoff'] =>
   retries === undefined ? undefined : { maxAttempts: retries };
 
-const tlsOf = async ({ ca }: Pick<ServiceValues, 'ca'>): Promise<TradeFeedOptions['tls']> => {
-  if (ca === undefined) return undefined;
-  const pem = await readFileOf('--ca', ca);
-  if (!pem.includes('-----BEGIN CERTIFICATE-----'))
+const tlsOf = async (file: string | undefined): Promise<TradeFeedOptions['tls']> => {
+  const ca = file === undefined ? undefined : await readFileOf('--ca', file);
+  if (ca?.includes('-----BEGIN CERTIFICATE-----') === false)
     throw usageError('The file of --ca must contain certificates in PEM.');
-  return { ca: pem };
+  return ca === undefined ? undefined : { ca };
 };
 
-/** Reads a file that an option names. Rejects with a CliError that names the option. */
 export const readFileOf = (option: string, file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: unknown) => {
     throw localError(`Can't read the file of ${option}`, error);
@@ -71,11 +68,7 @@ export const defaultAccount = 'main';
  * Creates the feed of a command: over its own connection, or as a replica of a cluster. `close` hands the cluster's
  * connection over to another replica and disconnects from the engine.
  */
-export const replicaFeed = async (
-  feed: Feed,
-  values: ConnectionValues & ReplicaValues,
-  context: CliContext,
-): Promise<{ readonly events$: Observable<FeedEvent | ClusterEvent>; readonly close: () => Promise<void> }> => {
+export const replicaFeed = async (feed: Feed, values: ConnectionValues & ReplicaValues, context: CliContext) => {
   const { account, replica } = values;
   const address = engineAddress(values, context);
   const unused = account === undefined ? replica && '--replica' : '--account';
@@ -106,23 +99,16 @@ export const engineAddress = (
   return cluster ?? (address && valueOf('TRADE_FEED_CLUSTER', engineUrl, address));
 };
 
-interface ConnectedEngine {
-  readonly engine: ClusterEngine;
-  readonly close: () => Promise<void>;
-}
-
 /** Connects to an engine. No error shows the address, which may hold a password. */
-export const connectEngine = async (address: string): Promise<ConnectedEngine> => {
+export const connectEngine = (address: string) => {
   const url = new URL(address);
   return url.protocol.startsWith('redis') ? connectRedis(url) : connectNats(url);
 };
 
-const connectNats = async (url: URL): Promise<ConnectedEngine> => {
-  const packages = '@nats-io/transport-node @nats-io/jetstream @nats-io/kv';
-  const [{ connect }, { natsEngine }] = await Promise.all([
-    import('@nats-io/transport-node').catch(missing(packages)),
-    import('../nats/index.js').catch(missing(packages)),
-  ]);
+const connectNats = async (url: URL) => {
+  const packages = [import('@nats-io/transport-node'), import('../nats/index.js')] as const;
+  const names = '@nats-io/transport-node @nats-io/jetstream @nats-io/kv';
+  const [{ connect }, { natsEngine }] = await Promise.all(packages).catch(missing(names));
   const { user, password: pass } = credentialsOf(url);
   const connection = await connect({
     servers: url.host,
@@ -138,11 +124,9 @@ const connectNats = async (url: URL): Promise<ConnectedEngine> => {
   return { engine: natsEngine(connection), close: () => connection.close() };
 };
 
-const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
-  const [{ Redis }, { redisEngine }] = await Promise.all([
-    import('ioredis').catch(missing('ioredis')),
-    import('../redis/index.js').catch(missing('ioredis')),
-  ]);
+const connectRedis = async (url: URL) => {
+  const packages = [import('ioredis'), import('../redis/index.js')] as const;
+  const [{ Redis }, { redisEngine }] = await Promise.all(packages).catch(missing('ioredis'));
   // The client decodes the address as well, and throws on a `%` that doesn't start an escape.
   const { user, password } = credentialsOf(url);
   const encoded = { username: encodeURIComponent(user), password: encodeURIComponent(password) };
@@ -152,13 +136,9 @@ const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
     for (const connection of connections) connection.disconnect();
     return Promise.resolve();
   };
-  try {
-    // The engine's status reports a lost connection.
-    await Promise.all(connections.map((connection) => connection.on('error', noop).connect()));
-  } catch (error) {
-    await close();
-    return unreachable('Redis')(error);
-  }
+  // The engine's status reports a lost connection.
+  const connected = connections.map((connection) => connection.on('error', noop).connect());
+  await Promise.all(connected).catch((error: unknown) => close().then(() => unreachable('Redis')(error)));
   return { engine: redisEngine(...connections), close };
 };
 

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { defer, firstValueFrom, fromEvent, merge, NEVER, noop, type Observable, of, switchMap, tap, timer } from 'rxjs';
+import { defer, filter, firstValueFrom, fromEvent, map, merge, NEVER, type Observable, of, tap, timer } from 'rxjs';
 import { CliError, ExitCode, localError } from './errors.js';
 import { type CliContext, columnsOf, type Interrupt } from './terminal.js';
 import { wrapped } from './text.js';
@@ -10,20 +10,10 @@ export type Ending =
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /** Writes a result as one JSON object or as lines for people. See {@link writeText}. */
-export const writeResult = (
-  context: CliContext,
-  json: boolean | undefined,
-  result: unknown,
-  lines: readonly string[],
-): Promise<void> =>
+export const writeResult = (context: CliContext, json = false, result: unknown, lines: readonly string[]) =>
   json ? writeWhole(context.stdout, `${JSON.stringify(result)}\n`) : writeText(context, `${lines.join('\n')}\n`);
 
-/**
- * Writes a text for people to stdout, and resolves when it has left. Rejects if it can't be written, or if the reader
- * has exited.
- *
- * @param plainColumns - where its lines wrap in a pipe or a file
- */
+/** Writes a text for people to stdout, and resolves when it has left. Rejects if its reader has exited. */
 export const writeText = ({ stdout }: CliContext, text: string, plainColumns?: number): Promise<void> =>
   writeWhole(stdout, wrapped(text, columnsOf(stdout, plainColumns)));
 
@@ -32,14 +22,14 @@ const writeWhole = (stdout: Writable, text: string): Promise<void> =>
     stdout.write(text, (error) => (error ? reject(cantWrite(error)) : resolve()));
   });
 
-/** How long an interrupted command gives a slow reader of stdout, in ms. */
-export const lastFlushMs = 1_000;
+/** How long an interrupted command gives a slow reader of stdout. */
+const lastFlushMs = 1_000;
 
 /**
  * Watches the outputs of a command from its start until they've left: a process that exits earlier cuts them.
  *
- * `context` is for the command. `left` waits for stdout, or after an interrupt for at most `lastFlushMs`. It returns what
- * has kept stdout from being complete, unless its reader has exited: a result that isn't complete then has rejected.
+ * `context` is for the command. `left` returns what has kept stdout from being complete, unless its reader has exited: a
+ * result that isn't complete then has rejected.
  */
 export const watchOutputs = (given: CliContext) => {
   const { stdout, stderr } = given;
@@ -47,7 +37,7 @@ export const watchOutputs = (given: CliContext) => {
   let interrupted: { readonly signal: Interrupt; readonly atMs: number } | undefined;
   // Without a listener, the `error` event of an output whose reader has exited would crash the process.
   stdout.on('error', (error) => (broken ??= error));
-  stderr.on('error', noop);
+  stderr.on('error', () => undefined);
   const context: CliContext = {
     ...given,
     interrupt$: given.interrupt$.pipe(tap((signal) => (interrupted = { signal, atMs: performance.now() }))),
@@ -69,18 +59,10 @@ export const watchOutputs = (given: CliContext) => {
 /**
  * Resolves when a stream has written all its data, when it breaks, or when it's too late. Returns how a broken stream
  * ends the command.
- *
- * @param complete$ - emits after the last data has been passed to the stream
- * @param broken - emits the error when the stream breaks, or at once if it's already broken
  */
-export const written = async (
-  stream: Writable,
-  late$: Observable<unknown> = NEVER,
-  complete$: Observable<unknown> = of(undefined),
-  broken: Observable<unknown> | Promise<unknown> = brokenOf(stream),
-): Promise<Ending | undefined> => {
-  const written$ = complete$.pipe(switchMap(() => new Promise((done) => stream.write('', done))));
-  const error = await firstValueFrom(merge(broken, written$, late$));
+export const written = async (stream: Writable, late$: Observable<unknown>): Promise<Ending | undefined> => {
+  const written$ = defer(() => new Promise((done) => stream.write('', done)));
+  const error = await firstValueFrom(merge(brokenOf(stream), written$, late$));
   return error instanceof Error ? brokenBy(error) : undefined;
 };
 
@@ -88,8 +70,17 @@ export const written = async (
 export const lateAfter = ({ kind }: Ending): Observable<unknown> =>
   kind === 'interrupted' ? timer(lastFlushMs) : NEVER;
 
-/** Returns how a broken output ends the command. */
-export const brokenBy = (error: unknown): Ending =>
+/** Emits when a signal arrives, when the reader of stdout exits, or when writing to stdout fails. */
+export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
+  merge(
+    interrupt$.pipe(map(() => ({ kind: 'interrupted' as const }))),
+    brokenOf(stdout).pipe(
+      filter((error) => error instanceof Error),
+      map(brokenBy),
+    ),
+  );
+
+const brokenBy = (error: Error): Ending =>
   isReaderGone(error) ? { kind: 'output-closed' } : { kind: 'failed', error: cantWrite(error) };
 
 const cantWrite = (error: unknown): CliError => localError("Can't write to stdout", error);
@@ -99,4 +90,8 @@ const isReaderGone = (error: unknown): boolean =>
 
 /** Emits the error of a stream that breaks, at once if it's already broken. */
 export const brokenOf = (stream: Writable): Observable<unknown> =>
-  stream.destroyed ? of(stream.errored) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));
+  defer(() =>
+    stream.errored || stream.destroyed
+      ? of(stream.errored)
+      : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close')),
+  );

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
-import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
-import { ReplaySubject, share, timeout, timer } from 'rxjs';
-import { createTradeFeedError, type Feed, openConnection, requestTicket } from '../index.js';
-import type { FailureCode, FailureFacts, Ticket } from '../index.js';
-import { TradeFeedError, type TradeFeedOptions } from '../index.js';
+import { filter, firstValueFrom, from, ignoreElements, map, merge, of, ReplaySubject, timeout, timer } from 'rxjs';
+import { type Feed, openConnection, requestTicket, type Ticket, type TradeFeedOptions } from '../index.js';
+import { createTradeFeedError } from '../protocol/failures/classify.js';
 import type { CertificateProblem } from '../protocol/failures/meanings.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { hostOf, portOf, tlsOptionsFor } from '../transport/connect.js';
 import { proxyFor } from '../transport/proxy-for.js';
 import { openTunnel } from '../transport/proxy-from-environment.js';
@@ -25,18 +24,9 @@ export interface Finding {
   readonly exitCode?: ExitCode;
 }
 
-export const checks = [
-  'node',
-  'settings',
-  'proxy',
-  'dns',
-  'tcp',
-  'tls',
-  'ticket',
-  'clock',
-  'handshake',
-  'other client',
-  'first frame',
+export const checks: readonly string[] = [
+  ...['node', 'settings', 'proxy', 'dns', 'tcp', 'tls', 'ticket', 'clock'],
+  ...['handshake', 'other client', 'first frame'],
 ];
 
 type DoctorValues = ServiceValues & Readonly<{ connect?: boolean | undefined; frameWithin?: number | undefined }>;
@@ -53,13 +43,13 @@ export async function* diagnose(
   try {
     yield nodeFinding(process.versions.node, Date.now());
     const options = await connectionOptions(values, { env });
-    // Creating the operator validates the options, before any I/O.
-    EMPTY.pipe(requestTicket(options));
+    // Validates the options, before any I/O.
+    const ticket$ = of(feed).pipe(requestTicket(options));
     const url = new URL(options.baseUrl as string);
     yield ok(`${url.href}, with an API key`);
     yield* diagnoseNetwork(url, options, env);
     const [startedMs, startedAt] = [performance.now(), Date.now()];
-    const ticket = await firstValueFrom(of(feed).pipe(requestTicket(options)));
+    const ticket = await firstValueFrom(ticket$);
     const now = performance.now();
     const lifetime = ticket.deadlineMs === undefined ? '' : `, good for ${duration(ticket.deadlineMs - now)}`;
     yield ok(`the API key is valid; a ticket for ${feed} in ${duration(now - startedMs)}${lifetime}`);
@@ -135,12 +125,13 @@ export const nodeFinding = (version: string, now: number): Finding => {
   return warning(`Node ${version} has had no security fixes since ${end}.`, `Install Node ${named}.`);
 };
 
-const passTheProxy =
-  "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
-
 export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
   const proxy = proxyFor(url, env);
-  if (proxy) return ok(`doctor used ${proxy.host}, from HTTPS_PROXY`, passTheProxy);
+  if (proxy)
+    return ok(
+      `doctor used ${proxy.host}, from HTTPS_PROXY`,
+      "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.",
+    );
   const isSet = (name: string): boolean => Boolean(env[name] ?? env[name.toLowerCase()]);
   if (isSet('HTTPS_PROXY')) {
     const cause = env['NODE_USE_ENV_PROXY'] === '0' ? 'NODE_USE_ENV_PROXY is 0' : 'NO_PROXY or loopback';
@@ -164,14 +155,14 @@ const codeOf = (error: unknown): string => {
   return code ?? message ?? String(error);
 };
 
-export const dnsTimeoutMs = 5_000;
+export const networkTimeoutMs = 5_000;
 
 /** Rejects if DNS doesn't answer: the system would wait for up to half a minute. */
 export const addressesOf = async (
   host: string,
   query: (host: string) => Promise<readonly { readonly address: string }[]> = (name) => lookup(name, { all: true }),
 ): Promise<readonly string[]> => {
-  const found = await firstValueFrom(from(query(host)).pipe(timeout(dnsTimeoutMs)));
+  const found = await firstValueFrom(from(query(host)).pipe(timeout(networkTimeoutMs)));
   return found.map(({ address }) => address);
 };
 
@@ -182,20 +173,12 @@ export const unknownHostFinding = (host: string, code: string, proxy?: URL): Fin
   return failed(`DNS didn't answer for ${host} (${code}).`, advice);
 };
 
-interface Attempt {
-  readonly address: string;
-  readonly ms: number;
-  readonly error?: string | undefined;
-}
-
-const connectTimeoutMs = 5_000;
-
-const timedOut = (): Error => Object.assign(new Error(), { code: 'ETIMEDOUT' });
+type Attempt = Readonly<{ address: string; ms: number; error?: string | undefined }>;
 
 const attempt = async (address: string, port: number): Promise<Attempt> => {
   const startedMs = performance.now();
   const socket = connect({ host: address, port });
-  socket.setTimeout(connectTimeoutMs, () => socket.destroy(timedOut()));
+  socket.setTimeout(networkTimeoutMs, () => socket.destroy(new Error('ETIMEDOUT')));
   const error = await once(socket, 'connect').then(() => undefined, codeOf);
   socket.destroy();
   return { address, ms: performance.now() - startedMs, error };
@@ -228,8 +211,7 @@ const servedCertificate = async (url: URL, options: TradeFeedOptions, proxy?: UR
   return socket;
 };
 
-const fewDays = 14;
-const dayMs = 24 * 3_600_000;
+const [fewDays, dayMs] = [14, 24 * 3_600_000];
 
 type Served = Pick<TLSSocket, 'getPeerCertificate' | 'getProtocol' | 'authorized' | 'destroy'>;
 
@@ -253,7 +235,8 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
     host: `for ${names?.replaceAll(/(DNS|IP Address):/g, '') ?? nameOf(certificate.subject)}`,
     other: chain,
   }[kind ?? 'other'];
-  return findingFor('untrusted-certificate', { certificate: kind, detail: `${problem}: ${detail}` });
+  const facts = { code: 'untrusted-certificate', certificate: kind, detail: `${problem}: ${detail}` } as const;
+  return findingOf(createTradeFeedError({ stage: 'ticket', ...facts }));
 };
 
 const certificateProblems: Readonly<Record<string, CertificateProblem>> = {
@@ -261,9 +244,6 @@ const certificateProblems: Readonly<Record<string, CertificateProblem>> = {
   CERT_NOT_YET_VALID: 'date',
   ERR_TLS_CERT_ALTNAME_INVALID: 'host',
 };
-
-const findingFor = (code: FailureCode, facts: Partial<FailureFacts> = {}): Finding =>
-  findingOf(createTradeFeedError({ stage: 'ticket', code, ...facts }));
 
 // A root certificate is its own issuer. In an incomplete chain, the last certificate has no issuer.
 const chainOf = (certificate: Partial<DetailedPeerCertificate>): readonly string[] => {
@@ -276,7 +256,7 @@ const nameOf = ({ CN, O }: Partial<DetailedPeerCertificate['subject']> = {}): st
 
 const noTlsFinding = ({ code, message }: NodeJS.ErrnoException): Finding =>
   code === 'ERR_SSL_WRONG_VERSION_NUMBER'
-    ? findingFor('ticket-endpoint-without-tls')
+    ? findingOf(createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-without-tls' }))
     : failed(
         `The connection failed: ${message}`,
         'Check the base URL and the proxy. A firewall may also end the connection.',
@@ -286,7 +266,7 @@ const noTlsFinding = ({ code, message }: NodeJS.ErrnoException): Finding =>
 const skewOf = ({ deadlineMs, expires_at }: Ticket, startedMs: number, startedAt: number): number | undefined =>
   deadlineMs === undefined ? undefined : startedAt - (Date.parse(expires_at) - (deadlineMs - startedMs));
 
-/** How far the clocks may differ, in ms. The `Date` header counts whole seconds. */
+/** The `Date` header counts whole seconds. */
 const maxSkewMs = 5_000;
 
 export const clockFinding = (skewMs: number | undefined): Finding => {
@@ -305,7 +285,7 @@ const notConnected: readonly Finding[] = [
   noConnection,
 ];
 
-/** How long to watch for another client of the account, in ms. It would reconnect within a few seconds. */
+/** How long to watch for another client of the account. It would reconnect within a few seconds. */
 const otherClientMs = 10_000;
 const frameWithinMs = 10_000;
 
@@ -315,29 +295,24 @@ async function* diagnoseConnection(
   ticket: Ticket,
   options: TradeFeedOptions,
 ): AsyncGenerator<Finding, void, void> {
-  const opened$ = new ReplaySubject<number>(1);
+  const [opened$, first$] = [new ReplaySubject<number>(1), new ReplaySubject<number>(1)];
   const onOpen = (): number => {
     opened$.next(performance.now());
     return 1;
   };
-  const first$ = of(ticket).pipe(
-    openConnection(options, onOpen),
-    map(() => performance.now()),
-    filter((_, index) => index === 0),
-    share({ connector: () => new ReplaySubject(1), resetOnError: false, resetOnComplete: false }),
-  );
   const startedMs = performance.now();
-  const kept = first$.subscribe({ error: noop });
-  const until = (result$: Observable<Finding>): Promise<Finding> =>
-    firstValueFrom(merge(first$.pipe(ignoreElements()), result$));
+  const frames$ = of(ticket).pipe(openConnection(options, onOpen));
+  const frameTimes$ = frames$.pipe(map(() => performance.now()));
+  const kept = frameTimes$.pipe(filter((_, index) => index === 0)).subscribe(first$);
+  const failure$ = first$.pipe(ignoreElements());
   try {
-    yield await until(opened$.pipe(map((openedMs) => ok(`open in ${duration(openedMs - startedMs)}`))));
-    const noOther = ok(`no other client of the account took over within ${duration(otherClientMs)}`);
-    yield await until(timer(otherClientMs).pipe(map(() => noOther)));
-    const openedMs = await firstValueFrom(opened$);
+    const openedMs = await firstValueFrom(merge(failure$, opened$));
+    yield ok(`open in ${duration(openedMs - startedMs)}`);
+    await firstValueFrom(merge(failure$, timer(otherClientMs)));
+    yield ok(`no other client of the account took over within ${duration(otherClientMs)}`);
     // The check for another client has already used the first seconds.
     const late$ = timer(Math.max(0, withinMs - otherClientMs)).pipe(map(() => Infinity));
-    yield await until(merge(first$, late$).pipe(map((at) => firstFrameFinding(feed, at - openedMs, withinMs))));
+    yield firstFrameFinding(feed, (await firstValueFrom(merge(first$, late$))) - openedMs, withinMs);
   } finally {
     kept.unsubscribe();
   }

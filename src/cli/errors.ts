@@ -3,9 +3,6 @@ import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 import { counted } from './text.js';
 
-export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor'] as const;
-export type CommandName = (typeof commandNames)[number];
-
 /** Every exit code, with its meaning in all commands. */
 const exits = {
   ok: [0, 'done; or you ended a command that has no other end, or its reader has exited'],

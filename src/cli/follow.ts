@@ -1,24 +1,19 @@
-import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, merge, mergeMap, NEVER, noop } from 'rxjs';
-import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
+import { catchError, filter, map, merge, mergeMap, NEVER, type Observable, scan, takeWhile, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../protocol/feed-state.js';
-import { brokenBy, type Ending } from './delivery.js';
+import type { Ending } from './delivery.js';
 import { ExitCode } from './errors.js';
-import type { CliContext, View } from './terminal.js';
+import type { View } from './terminal.js';
 
 /** The events that a command shows. The ending reports `stopped`, and only windows need watermarks. */
 export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
 
-export interface Ended {
-  readonly type: 'ended';
-  readonly at: number;
-  readonly ending: Ending;
-}
+type Ended = Readonly<{ type: 'ended'; at: number; ending: Ending }>;
 
 /** A tick moves the clock on while nothing else happens. Times are epoch ms. */
-export type CliEvent = ShownEvent | Frame | { readonly type: 'tick'; readonly at: number } | Ended;
+export type CliEvent = ShownEvent | Frame | Readonly<{ type: 'tick'; at: number }> | Ended;
 
-/** What a command knows about its feed. Times are epoch ms. */
+/** What a command knows about its feed. */
 export interface Status {
   readonly feed: Feed;
   readonly startedAt: number;
@@ -37,7 +32,6 @@ export interface Status {
 type Flow = Pick<Status, 'frames' | 'bytes'>;
 type Sample = Flow & { readonly at: number };
 
-/** How many of the latest events a status keeps. */
 export const recentEvents = 6;
 const sampleCount = 41;
 const rateTicks = 6;
@@ -72,54 +66,40 @@ export const averageRate = ({ now, startedAt, frames, bytes }: Status): Flow =>
 const perSecond = (ms: number, { frames, bytes }: Flow): Flow =>
   ms <= 0 ? { frames: 0, bytes: 0 } : { frames: (frames * 1_000) / ms, bytes: (bytes * 1_000) / ms };
 
-export const perTick = ({ samples }: Status, what: keyof Flow): readonly number[] =>
-  samples.slice(1).map((sample, n) => sample[what] - (samples[n] as Sample)[what]);
-
 /** When a command ends: after this many frames, or after this many ms. */
-export interface Bounds {
-  readonly count?: number | undefined;
-  readonly duration?: number | undefined;
-}
+export type Bounds = Readonly<{ count?: number | undefined; duration?: number | undefined }>;
 
-export interface Step {
-  readonly event: CliEvent;
-  readonly status: Status;
-}
+export type Step = Readonly<{ event: CliEvent; status: Status }>;
 
 export const tickMs = 500;
 
 /**
  * Follows a feed to its end. Emits a step for each event, frame and tick, then `ended`, then completes.
  * Never errors: a failure that stops the feed is an ending.
- *
- * @param endings$ - what else can end it: a signal, a broken output
  */
-export const follow =
-  (
-    feed: Feed,
-    { count, duration }: Bounds,
-    endings$: Observable<Ending>,
-  ): OperatorFunction<FeedEvent | ClusterEvent, Step> =>
-  (events$) =>
-    defer(() =>
-      merge<CliEvent[]>(
-        merge(endings$, timeUp$(duration)).pipe(map(ended)),
-        interval(tickMs).pipe(map(() => ({ type: 'tick', at: Date.now() }))),
-        events$.pipe(
-          filter((event) => event.type !== 'stopped' && event.type !== 'watermark'),
-          catchError((error: unknown) => of(ended({ kind: 'failed', error }))),
-        ),
-      ).pipe(
-        scan(({ status }, event) => ({ event, status: statusAfter(status, event) }), {
-          status: statusAt(feed, Date.now()),
-        } as Step),
-        mergeMap((step) => {
-          const isLast = step.status.frames === count;
-          return isLast ? [step, { ...step, event: ended({ kind: 'count-reached' }) }] : [step];
-        }),
-        takeWhile(({ event }) => event.type !== 'ended', true),
-      ),
-    );
+export const follow = (
+  events$: Observable<FeedEvent | ClusterEvent>,
+  feed: Feed,
+  { count, duration }: Bounds,
+  endings$: Observable<Ending>,
+): Observable<Step> => {
+  const timeUp$ = duration === undefined ? NEVER : timer(duration).pipe(map((): Ending => ({ kind: 'time-up' })));
+  const shown$ = events$.pipe(
+    filter((event) => event.type !== 'stopped' && event.type !== 'watermark'),
+    catchError((error: unknown) => [ended({ kind: 'failed', error })]),
+  );
+  const ticks$ = timer(tickMs, tickMs).pipe(map(() => ({ type: 'tick' as const, at: Date.now() })));
+  return merge<CliEvent[]>(merge(endings$, timeUp$).pipe(map(ended)), ticks$, shown$).pipe(
+    scan((step, event) => ({ event, status: statusAfter(step.status, event) }), {
+      status: statusAt(feed, Date.now()),
+    } as Step),
+    mergeMap((step) => {
+      const isLast = step.status.frames === count;
+      return isLast ? [step, { ...step, event: ended({ kind: 'count-reached' }) }] : [step];
+    }),
+    takeWhile(({ event }) => event.type !== 'ended', true),
+  );
+};
 
 const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), ending });
 
@@ -127,27 +107,18 @@ const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), endin
 export const showSteps = async (
   steps$: Observable<Step>,
   { show, close }: View<Step>,
-  onEvent: (event: CliEvent) => void = noop,
+  onEvent?: (event: CliEvent) => void,
 ): Promise<{ readonly status: Status; readonly ending: Ending }> => {
-  const shown$ = steps$.pipe(
-    tap((step) => {
-      onEvent(step.event);
-      if (step.event.type !== 'frame' || step.status.frames === 1) show(step);
-    }),
-  );
-  const { event, status } = await lastValueFrom(shown$).finally(close);
-  return { status, ending: (event as Ended).ending };
+  let last: unknown;
+  const each = (step: Step): void => {
+    last = step;
+    onEvent?.(step.event);
+    if (step.event.type !== 'frame' || step.status.frames === 1) show(step);
+  };
+  await steps$.forEach(each).finally(close);
+  const { event, status } = last as Step & { readonly event: Ended };
+  return { status, ending: event.ending };
 };
-
-export const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
-  durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ({ kind: 'time-up' })));
-
-/** Emits when a signal arrives, when the reader of stdout exits, or when writing to stdout fails. */
-export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
-  merge(
-    interrupt$.pipe(map(() => ({ kind: 'interrupted' as const }))),
-    defer(() => (stdout.errored ? of(stdout.errored) : fromEvent(stdout, 'error'))).pipe(map(brokenBy)),
-  );
 
 /**
  * Returns the exit code of an ending. Ctrl-C is the normal way to end an unbounded run. It leaves a bounded run

@@ -2,6 +2,7 @@ import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
 import { isNumber, isText } from '../protocol/type-guards.js';
 import { aName, integerIn, MAX_TIMER_MS, mustBe, positiveCount, type Rule } from '../protocol/validate.js';
+import type { From } from '../log/index.js';
 import { usageError } from './errors.js';
 import type { CliContext } from './terminal.js';
 
@@ -26,11 +27,7 @@ export interface CommandSpec<A, O extends Options> {
 
 export type AnyCommand = CommandSpec<unknown, Options>;
 
-/**
- * Declares a command. Infers the types of its argument and its options from their declarations.
- *
- * @param spec - in the description, an empty line starts a paragraph; other line breaks don't count
- */
+/** Declares a command. In the description, an empty line starts a paragraph; other line breaks don't count. */
 export const defineCommand = <A, O extends Options>(
   spec: Omit<CommandSpec<A, O>, 'description'> & { readonly description: string },
 ): CommandSpec<A, O> => ({
@@ -52,23 +49,22 @@ export const valueOf = <T>(name: string, { parse, is, allowed }: OptionRule<T>, 
   return value as T;
 };
 
-export const option = <T>(flags: string, rule: OptionRule<T>, help: string): Typed<T> => {
+/** Creates an option with a value, or a flag if there's no rule for a value. */
+export const option = <T = boolean>(flags: string, help: string, rule?: OptionRule<T>): Typed<NoInfer<T>> => {
   const created = new Option(flags, help);
-  return created.argParser((text) => valueOf(`--${created.name()}`, rule, text));
+  return rule ? created.argParser((text) => valueOf(`--${created.name()}`, rule, text)) : created;
 };
-
-export const flag = (flags: string, help: string): Typed<boolean> => new Option(flags, help);
 
 export const whole = (text: string): number => (/^\d+$/.test(text) ? Number(text) : NaN);
 export const decimal = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);
 
-/** Parses an amount with a unit. Returns it in the smallest unit. */
+/** Parses an amount, in the smallest unit. */
 const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => {
   const amount = text.replace(/[a-z]*$/i, '');
   return decimal(amount) * (units[text.slice(amount.length)] ?? NaN);
 };
 const time = withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 });
-export const age = withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
+const age = withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
 const size = withUnit({ '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 });
 const roundSize = (text: string): number => Math.floor(size(text.toLowerCase().replace(/b$/, '')));
 
@@ -88,6 +84,13 @@ export const speed = parsed((text) => (text === 'max' ? Infinity : decimal(text)
   is: (value) => value === Infinity || multiple.is(value),
 });
 
+export const placeIn = (text: string): From => {
+  if (text === 'earliest' || text === 'latest') return text;
+  const [offset, agoMs] = [whole(text), age(text)];
+  if (!Number.isNaN(offset)) return { offset };
+  return { time: Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs };
+};
+
 export const anyText = parsed(String, { allowed: 'followed by a value', is: (value) => value !== '' });
 
 export const engineUrl = parsed(String, {
@@ -106,30 +109,25 @@ type TypedArgument<A> = Argument & { readonly ofType?: A };
 
 export const argument = <A>(name: string, help: string): TypedArgument<A> => new Argument(name, help);
 
-export const wordArgument = <const W extends string>(
-  name: string,
-  help: string,
-  ...words: readonly W[]
-): TypedArgument<W> => {
+export const wordArgument = <const W extends string>(name: string, help: string, ...words: readonly W[]) => {
   const created = argument<W>(name, help);
   return created.argParser((word) => valueOf(`The ${created.name()}`, oneOf(...words), word));
 };
 
-export const feedArgument = wordArgument<Feed>('[feed]', 'market or raw (default: market)', 'market', 'raw');
+export const feedName = wordArgument<Feed>('[feed]', 'market or raw (default: market)', 'market', 'raw');
 
 export const service = {
-  baseUrl: option('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),
-  keyFile: option('--key-file <FILE>', anyText, 'read the API key from a file (default: TRADE_FEED_API_KEY)'),
-  ca: option('--ca <FILE>', anyText, 'trust only the CA certificates in this PEM file'),
+  baseUrl: option('--base-url <URL>', 'the address of the service (default: TRADE_FEED_BASE_URL)', anyText),
+  keyFile: option('--key-file <FILE>', 'read the API key from a file (default: TRADE_FEED_API_KEY)', anyText),
+  ca: option('--ca <FILE>', 'trust only the CA certificates in this PEM file', anyText),
 };
 export type ServiceValues = ValuesOf<typeof service>;
 
-/** In ms. */
-export const duration = option('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h');
+export const duration = option('--duration <TIME>', 'end after this time: 30, 1.5s, 10m, 2h', timeMs);
 
 export const connection = {
   ...service,
-  retries: option('--retries <N>', parsed(whole, integerIn(0)), 'stop after N reconnects in a row (default: never)'),
+  retries: option('--retries <N>', 'stop after N reconnects in a row (default: never)', parsed(whole, integerIn(0))),
   duration,
 };
 export type ConnectionValues = ValuesOf<typeof connection>;
@@ -137,13 +135,13 @@ export type ConnectionValues = ValuesOf<typeof connection>;
 export const cluster = {
   cluster: option(
     '--cluster <URL>',
-    engineUrl,
     'share one connection with other replicas, over nats:// or redis:// (default: TRADE_FEED_CLUSTER, if it is set)',
+    engineUrl,
   ),
   account: option(
     '--account <NAME>',
-    parsed(String, aName),
     'the name under which the replicas of an account find each other (default: main)',
+    parsed(String, aName),
   ),
 };
 
@@ -151,15 +149,15 @@ export const replica = {
   ...cluster,
   replica: option(
     '--replica <NAME>',
-    parsed(String, aName),
     'the name of this replica in the cluster (default: host and process id)',
+    parsed(String, aName),
   ),
 };
 export type ReplicaValues = ValuesOf<typeof replica>;
 
-export const count = option('-n, --count <N>', parsed(whole, positiveCount), 'end after N frames');
+export const count = option('-n, --count <N>', 'end after N frames', parsed(whole, positiveCount));
 
 export const output = {
-  status: flag('--no-status', 'write plain lines to stderr on a terminal, without a status line'),
-  quiet: flag('-q, --quiet', 'write only errors to stderr'),
+  status: option('--no-status', 'write plain lines to stderr on a terminal, without a status line'),
+  quiet: option('-q, --quiet', 'write only errors to stderr'),
 };

@@ -1,9 +1,9 @@
-import { firstValueFrom, type Observable, of, Subject } from 'rxjs';
+import { firstValueFrom, merge, NEVER, type Observable, Subject } from 'rxjs';
 import { TradeFeedError } from '../index.js';
 import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { printable } from '../protocol/printable.js';
-import { brokenOf, written } from './delivery.js';
+import { brokenOf } from './delivery.js';
 import type { CliEvent } from './follow.js';
 import { type CliContext, isTerminal, say } from './terminal.js';
 import { counted, logLine } from './text.js';
@@ -74,12 +74,10 @@ export class LineWriter {
     this.#drop(waiting + 1 - this.#queue.size);
   }
 
-  /** Resolves like {@link written} when all lines are written. Drops what's left when it's too late. */
-  async flush(late$?: Observable<unknown>): Promise<void> {
-    const { stdout } = this.#context;
-    const complete$ = this.#queue.size === 0 ? of(undefined) : this.#emptied;
-    await written(stdout, late$, complete$, this.#broken);
-    stdout.off('drain', this.#drain);
+  /** Resolves when stdout has taken all lines. Drops what's left when it's too late. */
+  async flush(late$: Observable<unknown> = NEVER): Promise<void> {
+    if (this.#queue.size > 0) await firstValueFrom(merge(this.#broken, this.#emptied, late$));
+    this.#context.stdout.off('drain', this.#drain);
     this.#drop(this.#queue.size);
     this.#queue.end();
     this.#reportDropped();

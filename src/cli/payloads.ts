@@ -19,16 +19,16 @@ interface Source {
 export type Payloads = Readonly<Record<Feed, Source>> & { readonly feed: Feed };
 
 export const payloadOptions = {
-  rate: option('--rate <N>', parsed(decimal, sourceRules.rate), 'frames per second of each feed (default: 20)'),
-  seed: option('--seed <N>', parsed(whole, sourceRules.seed), 'the same seed generates the same payloads (default: 1)'),
-  source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
-  feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
+  rate: option('--rate <N>', 'frames per second of each feed (default: 20)', parsed(decimal, sourceRules.rate)),
+  seed: option('--seed <N>', 'the same seed generates the same payloads (default: 1)', parsed(whole, sourceRules.seed)),
+  source: option('--source <FILE|->', 'send the lines of a file, or of stdin, one payload per line', anyText),
+  feed: option('--feed <market|raw>', 'the feed of --source (default: market)', oneOf('market', 'raw')),
   replay: option(
     '--replay <LOG>',
-    anyText,
     'send a log of record: each frame to its feed, with the recorded intervals',
+    anyText,
   ),
-  speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
+  speed: option('--speed <N|max>', 'the speed of --replay, as a multiple (default: 1)', speed),
 };
 type PayloadValues = ValuesOf<typeof payloadOptions>;
 
@@ -58,7 +58,6 @@ const checkOptions = ({ feed, source, replay, speed: times, rate, seed }: Payloa
     throw usageError("--rate and --seed don't apply to --replay. Use --speed.");
 };
 
-/** Plays back each feed's recorded payloads at the recorded intervals, starting when its first client connects. */
 const recordedPayloads = async (path: string, times: number, clients: Clients): Promise<Payloads> => {
   const earliest = await firstValueFrom(framesOf(path, { speed: Infinity }), { defaultValue: undefined });
   if (earliest === undefined)
@@ -87,10 +86,7 @@ const framesOf = (path: string, options: ReadOptions) =>
 
 const fileRate = 20;
 
-/**
- * Opens a source of payloads, one per line. Sends the lines of a pipe as they arrive. Starts a file, or any source with
- * a rate, when the first client connects, so that this client receives the first line.
- */
+/** A file, or any source with a rate, starts when the first client connects, so that this client gets the first line. */
 export const openLines = async (
   source: string,
   rate: number | undefined,
@@ -130,10 +126,8 @@ const isRegular = async (file: string): Promise<boolean> => {
 const maxLineBytes = 16 * 1024 * 1024;
 
 /**
- * Yields the lines of a stream, except empty ones. Splits at newlines only: `node:readline` would also split at
- * U+2028, which JSON may contain.
- *
- * @throws Error for a line of more than 16 MiB, before the rest of it is read
+ * Yields the lines of a stream, except empty ones. Throws for one of more than 16 MiB before it reads the rest of it.
+ * Splits at newlines only: `node:readline` would also split at U+2028, which JSON may contain.
  */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder();

@@ -6,13 +6,12 @@ import { LogError } from '../log/log-error.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 import { watchOutputs, writeText } from './delivery.js';
-import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
-import { failureWords, usageError } from './errors.js';
+import { CliError, ExitCode, exitCodeOf, exitCodeRows, failureWords, usageError } from './errors.js';
 import type { AnyCommand } from './options.js';
 import { type CliContext, helpColumns, say } from './terminal.js';
 
 /** Imports each command when it's needed, so `listen` doesn't load the local service. */
-const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: AnyCommand }>>> = {
+const commands = {
   demo: () => import('./commands/demo.js'),
   listen: () => import('./commands/listen.js'),
   record: () => import('./commands/record.js'),
@@ -21,14 +20,14 @@ const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: A
   serve: () => import('./commands/serve.js'),
   cluster: () => import('./commands/cluster.js'),
   doctor: () => import('./commands/doctor.js'),
-};
+} satisfies Readonly<Record<string, () => Promise<{ readonly command: AnyCommand }>>>;
+type CommandName = keyof typeof commands;
+export const commandNames = Object.keys(commands) as readonly CommandName[];
 
 export const isCommand = (name: string | undefined): name is CommandName =>
   name !== undefined && Object.hasOwn(commands, name);
 
-export const loadCommands = async (
-  names: readonly CommandName[] = commandNames,
-): Promise<Readonly<Record<string, AnyCommand>>> => {
+export const loadCommands = async (names = commandNames): Promise<Readonly<Record<string, AnyCommand>>> => {
   const loaded: Record<string, AnyCommand> = {};
   for (const name of names) loaded[name] = (await commands[name]()).command;
   return loaded;
@@ -117,12 +116,9 @@ const createProgram = (print: (text: string) => void): Command =>
       ),
     );
 
-const addCommand = (
-  program: Command,
-  name: string,
-  spec: AnyCommand,
-  onParsed: (command: ParsedCommand) => void,
-): void => {
+type OnParsed = (command: ParsedCommand) => void;
+
+const addCommand = (program: Command, name: string, spec: AnyCommand, onParsed: OnParsed): void => {
   const { argument, usage, summary, description, options, examples } = spec;
   const command = program.command(name).summary(summary).description(description.join('\n\n'));
   if (usage !== undefined) command.usage(usage);
@@ -174,21 +170,22 @@ const keyInArguments =
 const exitCodesTopic = 'exit-codes';
 
 const exitCodesText = (): string =>
-  `${sections(['Exit codes', exitCodeRows.map(([code, meaning]) => `  ${String(code).padEnd(6)}${meaning}`)]).trimStart()}\n`;
+  `Exit codes:\n${exitCodeRows.map(([code, meaning]) => `  ${String(code).padEnd(6)}${meaning}\n`).join('')}`;
 
 type Section = readonly [title: string, lines: readonly string[]];
 
 const sections = (...all: readonly Section[]): string =>
   all.map(([title, lines]) => `\n${title}:\n${lines.join('\n')}`).join('\n');
 
-const environmentRows = [
-  ['TRADE_FEED_BASE_URL', 'the address of the service'],
-  ['TRADE_FEED_API_KEY', "the API key; it isn't accepted as an argument"],
-  ['TRADE_FEED_CLUSTER', 'the address of the engine of a cluster'],
-  ['HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128'],
-  ['NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1'],
-  ['NODE_USE_ENV_PROXY', '0: HTTPS_PROXY has no effect'],
-  ['NO_COLOR', 'no colors'],
-] as const;
-
-const environment: Section = ['Environment', environmentRows.map(([name, text]) => `  ${name.padEnd(22)}${text}`)];
+const environment: Section = [
+  'Environment',
+  [
+    '  TRADE_FEED_BASE_URL   the address of the service',
+    "  TRADE_FEED_API_KEY    the API key; it isn't accepted as an argument",
+    '  TRADE_FEED_CLUSTER    the address of the engine of a cluster',
+    '  HTTPS_PROXY           the HTTP proxy, such as http://proxy.example:3128',
+    '  NO_PROXY              hosts that are connected directly: example.com,10.0.0.1',
+    '  NODE_USE_ENV_PROXY    0: HTTPS_PROXY has no effect',
+    '  NO_COLOR              no colors',
+  ],
+];

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type Readable, Writable } from 'node:stream';
-import { defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, type Observable, Subject } from 'rxjs';
+import { defer, filter, finalize, fromEvent, map, merge, noop, type Observable, Subject } from 'rxjs';
 import { ExitCode } from './errors.js';
 import { type Line, logLine, printed, wrapped } from './text.js';
 
@@ -15,18 +15,9 @@ export interface CliContext {
   readonly interrupt$: Observable<Interrupt>;
 }
 
-export interface Input extends Readable {
-  readonly isTTY?: boolean | undefined;
-  readonly setRawMode?: ((isRaw: boolean) => unknown) | undefined;
-}
+export type Input = Readable & Partial<Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode'>>;
+export type Output = Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>>;
 
-export interface Output extends Writable {
-  readonly isTTY?: boolean | undefined;
-  readonly columns?: number | undefined;
-  readonly rows?: number | undefined;
-}
-
-/** The signals that end a command. */
 export const interrupts = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 export type Interrupt = (typeof interrupts)[number];
 
@@ -63,17 +54,17 @@ const outputOf = (stream: Output & { readonly fd?: number }): Output => {
   });
 };
 
-/** Returns whether a stream is a terminal that understands control sequences. */
+/** Whether a stream is a terminal that understands control sequences. */
 export const isTerminal = (output: Output, { env }: Pick<CliContext, 'env'>): boolean =>
   output.isTTY === true && env['TERM'] !== 'dumb';
 
-/** Returns whether to use colors on a stream (https://no-color.org). */
+/** See https://no-color.org. */
 export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boolean =>
   isTerminal(output, context) && !context.env['NO_COLOR'];
 
 export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
-/** Returns the size of a terminal. Defaults to 80 columns and 24 rows if it's unknown, which some report as 0. */
+/** Some terminals report 0. */
 const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
   columns: columns > 0 ? columns : 80,
   rows: rows > 0 ? rows : 24,
@@ -86,20 +77,15 @@ export const columnsOf = (output: Output, plainColumns = Infinity): number =>
 /** Where a help text wraps in a pipe or a file. */
 export const helpColumns = 80;
 
-/** Writes a text for people. */
 export const say = (output: Output, text: string): boolean => output.write(wrapped(text, columnsOf(output)));
 
-export interface View<S> {
-  readonly show: (state: S) => void;
-  readonly close: () => void;
-}
+/** Writes a summary to stderr: lines on a terminal, one line in a log. */
+export const saySummary = (context: CliContext, lines: string, line: string): boolean =>
+  say(context.stderr, isTerminal(context.stderr, context) ? lines : logLine(line));
 
-export interface StatusOptions {
-  readonly quiet?: boolean | undefined;
-  readonly status?: boolean | undefined;
-}
+export type View<S> = Readonly<{ show: (state: S) => void; close: () => void }>;
+export type StatusOptions = Readonly<{ quiet?: boolean | undefined; status?: boolean | undefined }>;
 
-/** How often a log shows the status, and how much of it. */
 const [logEveryMs, maxLogColumns] = [10_000, 200];
 
 /**
@@ -121,7 +107,7 @@ export const lineView = <S>(
   return logged(stderr, log, isLogged ? logEveryMs : Infinity);
 };
 
-/** Shows a state as log lines. `log` returns those for what's new, plus the status if it's due. */
+/** Shows a state as log lines: `log` returns those for what's new, plus the status if it's due. */
 export const logged = <S>(
   output: Output,
   log: (state: S, isDue: boolean) => readonly string[],
@@ -139,7 +125,7 @@ export const logged = <S>(
   };
 };
 
-/** Shows a state on a surface of a terminal. Draws it again when the size changes. */
+/** Draws a state, also when the size of the terminal changes. */
 export const drawn = <S>(
   output: Output,
   context: CliContext,
@@ -166,10 +152,7 @@ export const drawn = <S>(
   };
 };
 
-interface Surface {
-  readonly draw: (lines: readonly string[]) => void;
-  readonly close: () => void;
-}
+type Surface = Readonly<{ draw: (lines: readonly string[]) => void; close: () => void }>;
 
 // Control sequences of xterm.
 const esc = '\x1b[';
@@ -187,10 +170,8 @@ export const screen = (output: Output): Surface => {
 };
 
 /**
- * Reserves the bottom row of a terminal for a status line.
- *
- * The rows above become a scrolling region (DECSTBM), as in apt, so no output can overwrite the line, not even that of
- * another program such as `jq`.
+ * Reserves the bottom row of a terminal. The rows above become a scrolling region (DECSTBM), as in apt, so no output can
+ * overwrite the line, not even that of another program such as `jq`.
  */
 export const pinnedLine = (output: Output): Surface => {
   const at = (row: number, text: string): string => `${saveCursor}${esc}${row};1H${eraseLine}${text}${restoreCursor}`;
@@ -210,13 +191,9 @@ export const pinnedLine = (output: Output): Surface => {
   };
 };
 
-const endKeys = /[q\x03]/i;
-
 /**
- * Makes the keys q and Ctrl-C interrupt a command that draws a full screen, if stdin is a terminal.
- *
- * Reads Ctrl-C as a key instead of a signal: the signal would also kill the shell between npm and the command (`npm
- * start`, `npx`), and npm would return 130.
+ * Makes q and Ctrl-C end a command that draws a full screen. Reads Ctrl-C as a key, because the signal would also kill
+ * the shell between npm and the command (`npm start`, `npx`), and npm would return 130.
  */
 export const withKeys = (context: CliContext): CliContext => {
   const { stdin, interrupt$ } = context;
@@ -225,15 +202,10 @@ export const withKeys = (context: CliContext): CliContext => {
     stdin.setRawMode?.(true);
     // A closed terminal causes errors, even at the end, and they'd crash the process if nothing listened.
     stdin.on('error', noop);
-    const typed$ = fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed)));
-    return merge(
-      typed$.pipe(
-        filter((key) => endKeys.test(key)),
-        map(() => 'SIGINT' as const),
-      ),
-      // The terminal is gone, for example because the ssh session was lost.
-      fromEvent(stdin, 'error').pipe(map(() => 'SIGHUP' as const)),
-    );
+    const endKeys$ = fromEvent(stdin, 'data').pipe(filter((typed) => /[q\x03]/i.test(String(typed))));
+    // The terminal is gone, for example because the ssh session was lost.
+    const gone$ = fromEvent(stdin, 'error');
+    return merge(endKeys$.pipe(map(() => 'SIGINT' as const)), gone$.pipe(map(() => 'SIGHUP' as const)));
   }).pipe(
     finalize(() => {
       stdin.setRawMode?.(false);

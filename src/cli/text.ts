@@ -5,7 +5,7 @@ const oneDigit = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maxi
 
 export const count = (number: number): string => whole.format(number);
 
-/** Formats a number with one decimal below 100: `20.1`, `1,842`. */
+/** `20.1`, `1,842` */
 export const amount = (number: number): string => (number < 99.95 ? oneDigit : whole).format(number);
 
 export const counted = (number: number, thing: string): string => `${count(number)} ${thing}${number === 1 ? '' : 's'}`;
@@ -29,14 +29,9 @@ export const duration = (ms: number): string => {
 
 const padded = (number: number): string => String(number).padStart(2, '0');
 
-/** Formats the time of gaps. `0 ms` would read as if nothing were missing, so `undefined` if they have none. */
-export const lostTime = (ms: number, words = ''): string | undefined =>
-  ms < 0.5 ? undefined : `${duration(ms)}${words}`;
-
 export const joined = (separator: string, ...parts: readonly (string | false | undefined)[]): string =>
   parts.filter(Boolean).join(separator);
 
-/** A name, and the lines next to it. */
 export type Fact = readonly [name: string, ...lines: readonly string[]];
 
 export const factLines = (facts: readonly Fact[]): readonly string[] =>
@@ -77,7 +72,6 @@ const wrappedLine = (line: string, columns: number): string => {
   return complete + current;
 };
 
-/** Returns how far the rest of a line is indented. */
 const hangOf = (line: string, columns: number): number => {
   const [beforeLastColumn = ''] = /^.*\S {2,}(?=\S)/.exec(line) ?? [];
   if (beforeLastColumn !== '' && beforeLastColumn.length <= columns / 2) return beforeLastColumn.length;

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, map, NEVER, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import type { Ending } from '../../src/cli/delivery.js';
+import { type Ending, endings$ } from '../../src/cli/delivery.js';
 import { averageRate, type Bounds, type CliEvent, currentRate } from '../../src/cli/follow.js';
-import { endings$, finish, follow, perTick, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
+import { finish, follow, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
+import { perTick } from '../../src/cli/commands/demo.js';
 import type { FeedEvent } from '../../src/index.js';
 import { ending, expired, frameAt, gap, opening, start } from './support/events.js';
 import { fakeContext } from './support/fakes.js';
@@ -18,8 +19,7 @@ const letters = (
   bounds: Bounds = {},
   endings$: Observable<Ending> = NEVER,
 ): Observable<string> =>
-  source$.pipe(
-    follow('market', bounds, endings$),
+  follow(source$, 'market', bounds, endings$).pipe(
     map(({ event }) => (event.type === 'ended' ? event.ending.kind.charAt(0).toUpperCase() : event.type.charAt(0))),
   );
 

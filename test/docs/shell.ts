@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { commandNames } from '../../src/cli/errors.js';
-import { isCommand } from '../../src/cli/program.js';
+import { commandNames, isCommand } from '../../src/cli/program.js';
 import { helpText } from '../cli/support/help-text.js';
 import { read, root } from './fences.js';
 

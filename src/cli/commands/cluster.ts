@@ -4,11 +4,11 @@ import { printable } from '../../protocol/printable.js';
 import { connectEngine, defaultAccount, engineAddress } from '../connection.js';
 import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
-import { cluster, defineCommand, flag, type ValuesOf, wordArgument } from '../options.js';
+import { cluster, defineCommand, option, type ValuesOf, wordArgument } from '../options.js';
 import { writeResult } from '../delivery.js';
 import { counted, duration, type Fact, factLines } from '../text.js';
 
-const options = { ...cluster, json: flag('--json', 'write the status as one JSON object') };
+const options = { ...cluster, json: option('--json', 'write the status as one JSON object') };
 
 export type Action = 'status' | 'hand-over' | 'resume';
 
@@ -75,7 +75,12 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
   const problems = standbys.flatMap(({ replica, refused }): Fact[] =>
     refused === undefined ? [] : [['problem', printable(`${replica}: ${refused}`)]],
   );
-  if (isUnreadable) return factLines([...unreadable, ...problems]);
+  if (isUnreadable)
+    return factLines([
+      ['owner', 'not known: the key of this account is damaged, or of a newer version'],
+      ['repair', 'an owner that runs writes it again within a second; otherwise run cluster resume'],
+      ...problems,
+    ]);
   if (key === undefined) return ['no replica has owned the connection of this account yet', ...factLines(problems)];
   const age = (at: number): string => duration(Math.max(0, now - at));
   const { owner, phase, gen, since, feed, service, stop, evictions, changes } = key;
@@ -98,11 +103,6 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
     ['hand-overs', ...handOvers.reverse()],
   ]);
 };
-
-const unreadable: readonly Fact[] = [
-  ['owner', 'not known: the key of this account is damaged, or of a newer version'],
-  ['repair', 'an owner that runs writes it again within a second; otherwise run cluster resume'],
-];
 
 type OwnerChange = NonNullable<ClusterState['key']>['changes'][number];
 

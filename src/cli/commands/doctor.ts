@@ -3,12 +3,12 @@ import { targetOf } from '../connection.js';
 import { hasColors, helpColumns } from '../terminal.js';
 import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
-import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
+import { defineCommand, feedName, option, service, timeMs } from '../options.js';
 import { writeResult, writeText } from '../delivery.js';
 import { counted, type Line, printed, symbols } from '../text.js';
 
 export const command = defineCommand({
-  argument: feedArgument,
+  argument: feedName,
   summary: "find out why a feed doesn't work",
   description: `
     Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what's wrong and what to
@@ -19,13 +19,13 @@ export const command = defineCommand({
   `,
   options: {
     ...service,
-    connect: flag('--connect', 'also open a connection'),
+    connect: option('--connect', 'also open a connection'),
     frameWithin: option(
       '--frame-within <TIME>',
-      timeMs,
       'with --connect: how long the first frame may take (default: 10)',
+      timeMs,
     ),
-    json: flag('--json', 'one JSON object with all findings'),
+    json: option('--json', 'one JSON object with all findings'),
   },
   examples: [
     ['rx-trade-feed doctor', 'check everything up to the ticket'],

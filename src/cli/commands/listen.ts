@@ -1,13 +1,13 @@
 import { replicaFeed } from '../connection.js';
-import { lateAfter } from '../delivery.js';
-import { endings$, finish, follow, showSteps } from '../follow.js';
-import { connection, count, defineCommand, feedArgument, flag, output, replica } from '../options.js';
+import { endings$, lateAfter } from '../delivery.js';
+import { finish, follow, showSteps } from '../follow.js';
+import { connection, count, defineCommand, feedName, option, output, replica } from '../options.js';
 import { formatFor, LineWriter } from '../output.js';
 import { statusView, writeSummary } from '../status.js';
 import { counted, type Fact } from '../text.js';
 
 export const command = defineCommand({
-  argument: feedArgument,
+  argument: feedName,
   summary: 'write the frames of a feed to stdout, one per line',
   description: `
     Writes each payload on a line. A text payload is unchanged, so if it contains newlines, it takes several lines. A
@@ -20,9 +20,9 @@ export const command = defineCommand({
     ...connection,
     ...replica,
     count,
-    json: flag('--json', 'one JSON object per line: frames with metadata, and gaps and reconnects in between'),
+    json: option('--json', 'one JSON object per line: frames with metadata, and gaps and reconnects in between'),
     status: output.status,
-    quiet: flag('-q, --quiet', 'write only errors and dropped frames to stderr'),
+    quiet: option('-q, --quiet', 'write only errors and dropped frames to stderr'),
   },
   examples: [
     ['rx-trade-feed listen | jq .', 'read frames with jq'],
@@ -39,7 +39,7 @@ export const command = defineCommand({
     const writer = new LineWriter(context, values.json);
     const format = formatFor(values, context);
     const view = statusView(values, context);
-    const steps$ = events$.pipe(follow(feed, values, endings$(context)));
+    const steps$ = follow(events$, feed, values, endings$(context));
     const { ending, status } = await showSteps(steps$, view, (event) => {
       const line = format(event);
       if (line !== undefined) writer.write(line);

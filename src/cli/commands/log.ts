@@ -2,14 +2,14 @@ import { firstValueFrom, map, merge } from 'rxjs';
 import { inspectLog, type LogCheck, type LogProgress, type LogStatus, verifyLog } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
-import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
+import { argument, defineCommand, option, output, type ValuesOf } from '../options.js';
 import { writeResult } from '../delivery.js';
 import { type CliContext, lineView } from '../terminal.js';
 import { bytes, count, counted, duration, factLines, joined, type Line } from '../text.js';
 
 const options = {
-  verify: flag('--verify', 'also check the checksum of every line'),
-  json: flag('--json', 'write the result as one JSON object'),
+  verify: option('--verify', 'also check the checksum of every line'),
+  json: option('--json', 'write the result as one JSON object'),
   ...output,
 };
 type Values = ValuesOf<typeof options>;
@@ -54,7 +54,7 @@ const checkOf = (path: string, values: Values, context: CliContext): Promise<Log
   return firstValueFrom(merge(verifyLog(path, view.show), signalled$)).finally(view.close);
 };
 
-/** How many files of a log are shown: the oldest one and the newest ones. */
+/** The oldest file and the newest ones. */
 const shownFiles = 12;
 
 export const statusText = (status: LogStatus, now: number): readonly string[] => {
@@ -96,7 +96,7 @@ const consumerText = ({ name, position, behind, behindMs, problem }: LogStatus['
   return `${printable(name)}: ${joined(', ', where, late)}`;
 };
 
-/** How many damaged lines are shown. `--json` has all. */
+/** `--json` has all. */
 const shownDamage = 20;
 
 const checkText = ({ damaged, tornBytes, records, frames, segments, bytes: read }: LogCheck): readonly string[] => [

@@ -2,14 +2,14 @@ import { tradeFeedEvents$ } from '../../index.js';
 import { feedLog, LogError } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
 import { connectionOptions } from '../connection.js';
+import { endings$ } from '../delivery.js';
 import { usageError } from '../errors.js';
-import { endings$, finish, follow, showSteps } from '../follow.js';
-import { ageMs, anyText, connection, count, defineCommand, feedArgument, flag, option, output } from '../options.js';
-import { sizeBytes } from '../options.js';
+import { finish, follow, showSteps } from '../follow.js';
+import { ageMs, anyText, connection, count, defineCommand, feedName, option, output, sizeBytes } from '../options.js';
 import { statusView, writeSummary } from '../status.js';
 
 export const command = defineCommand({
-  argument: feedArgument,
+  argument: feedName,
   usage: '--output <FOLDER> [options] [feed]',
   summary: 'record a feed in a log, with its gaps and events',
   description: `
@@ -21,11 +21,11 @@ export const command = defineCommand({
     Ctrl-C ends it with a summary.
   `,
   options: {
-    output: option('-o, --output <FOLDER>', anyText, 'the log; an existing one is continued'),
-    maxSize: option('--max-size <SIZE>', sizeBytes, 'remove the oldest files beyond this size of the log: 500MB, 50GB'),
-    maxAge: option('--max-age <TIME>', ageMs, 'remove files that are older: 12h, 7d'),
-    maxFileSize: option('--max-file-size <SIZE>', sizeBytes, 'begin another file at this size (default: 16 MiB)'),
-    compress: flag('--compress', 'compress the files that are complete with gzip'),
+    output: option('-o, --output <FOLDER>', 'the log; an existing one is continued', anyText),
+    maxSize: option('--max-size <SIZE>', 'remove the oldest files beyond this size of the log: 500MB, 50GB', sizeBytes),
+    maxAge: option('--max-age <TIME>', 'remove files that are older: 12h, 7d', ageMs),
+    maxFileSize: option('--max-file-size <SIZE>', 'begin another file at this size (default: 16 MiB)', sizeBytes),
+    compress: option('--compress', 'compress the files that are complete with gzip'),
     ...connection,
     count,
     ...output,
@@ -41,7 +41,7 @@ export const command = defineCommand({
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
     const view = statusView(values, context, printable(path));
     const recorded$ = events$.pipe(feedLog(path).append({ maxBytes, maxAgeMs, segmentBytes, compress }));
-    const { ending, status } = await showSteps(recorded$.pipe(follow(feed, values, endings$(context))), view);
+    const { ending, status } = await showSteps(follow(recorded$, feed, values, endings$(context)), view);
     const { hasOpened } = status.life;
     const wasRefused = ending.kind === 'failed' && ending.error instanceof LogError && !hasOpened;
     if (!values.quiet && !wasRefused) writeSummary(context, status, [['log', printable(path)]]);

@@ -1,36 +1,27 @@
 import { firstValueFrom, fromEvent, ignoreElements, interval, merge, race, tap } from 'rxjs';
 import type { Watermark } from '../../index.js';
 import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
-import { type From, fromRule } from '../../log/records.js';
+import { fromRule } from '../../log/records.js';
 import { timeOf } from '../../operators/items/item.js';
-import { type Ending, lateAfter, written } from '../delivery.js';
-import { type CliEvent, endings$, finish } from '../follow.js';
-import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
-import { age, argument, count, defineCommand, flag, option, output, parsed } from '../options.js';
-import { speed, type ValuesOf, whole } from '../options.js';
+import { type Ending, endings$, lateAfter, written } from '../delivery.js';
+import { type CliEvent, finish, type Status, statusAfter, statusAt, tickMs } from '../follow.js';
+import { argument, count, defineCommand, option, output, parsed, placeIn, speed, type ValuesOf } from '../options.js';
 import { type Format, formatFor } from '../output.js';
 import { gapWords, totalWords } from '../status.js';
-import { type CliContext, isTerminal, lineView, say } from '../terminal.js';
-import { bytes, counted, joined, logLine } from '../text.js';
+import { type CliContext, lineView, saySummary } from '../terminal.js';
+import { bytes, counted, joined } from '../text.js';
 
-/** A position in a log: its end or beginning, an offset, a time, or how long ago. */
-const placeIn = (text: string): From => {
-  if (text === 'earliest' || text === 'latest') return text;
-  const [offset, agoMs] = [whole(text), age(text)];
-  if (!Number.isNaN(offset)) return { offset };
-  return { time: Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs };
-};
 const place = parsed(placeIn, {
   ...fromRule,
   allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
 });
 
 const options = {
-  from: option('--from <PLACE>', place, 'where to begin: 1h (ago), 2026-01-31T12:00Z, an offset, earliest or latest'),
-  speed: option('--speed <N|max>', speed, 'a multiple of the recorded speed; max: as fast as possible (default: 1)'),
-  follow: flag('--follow', 'at the end, wait for more'),
+  from: option('--from <PLACE>', 'where to begin: 1h (ago), 2026-01-31T12:00Z, an offset, earliest or latest', place),
+  speed: option('--speed <N|max>', 'a multiple of the recorded speed; max: as fast as possible (default: 1)', speed),
+  follow: option('--follow', 'at the end, wait for more'),
   count,
-  json: flag('--json', 'one JSON object per line: frames with metadata, and gaps and events in between'),
+  json: option('--json', 'one JSON object per line: frames with metadata, and gaps and events in between'),
   ...output,
 };
 type Values = ValuesOf<typeof options>;
@@ -52,15 +43,14 @@ export const command = defineCommand({
     ['rx-trade-feed replay market --from 1h --speed max --follow', 'the last hour, then live'],
   ],
   run: async (path, values, context) => {
-    const { stdout, stderr } = context;
     const { offset: next } = Object(values.from) as { readonly offset?: number };
     const progress: Progress = { status: undefined, next };
     const ending = await replayed(feedLog(path), values, context, progress);
-    const broken = await written(stdout, lateAfter(ending));
+    const broken = await written(context.stdout, lateAfter(ending));
     const last = broken ?? ending;
     const text = summaryOf(progress, last);
     const hasBegun = last.kind !== 'failed' || progress.status !== undefined;
-    if (hasBegun && !values.quiet) say(stderr, isTerminal(stderr, context) ? `${text}\n` : logLine(text));
+    if (hasBegun && !values.quiet) saySummary(context, `${text}\n`, text);
     // A log that isn't followed has an end, so an interrupted replay is incomplete: pass a bound.
     return finish(last, { count: values.follow ? values.count : (values.count ?? Infinity) }, true);
   },
@@ -132,7 +122,6 @@ const accept = (progress: Progress, record: Written): void => {
 
 const nothing = statusAt('market', 0);
 
-/** `1,842 frames · no gaps · 2026-01-01T00:00:00.000Z` */
 const progressWords = ({ status }: Progress): string =>
   joined(' · ', totalWords(status ?? nothing), status && timeWords(status.now));
 

@@ -4,21 +4,20 @@ import { join } from 'node:path';
 import { concatMap, filter, from, ignoreElements, lastValueFrom, merge, Subject, takeUntil, tap } from 'rxjs';
 import { type Feed, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
-import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../testing/index.js';
-import type { TradeFeedServiceOptions } from '../../testing/index.js';
+import { type ServiceEvent, startTradeFeedService, type TradeFeedServiceOptions } from '../../testing/index.js';
 import { aPort } from '../../testing/service-options.js';
 import { readFileOf } from '../connection.js';
 import { writeText } from '../delivery.js';
 import { CliError, ExitCode, localError, usageError } from '../errors.js';
-import { anyText, defineCommand, flag, oneOf, option, parsed, type ValuesOf, whole } from '../options.js';
+import { anyText, defineCommand, oneOf, option, parsed, type ValuesOf, whole } from '../options.js';
 import { payloadOptions, type Payloads, payloadsFor } from '../payloads.js';
 import { say } from '../terminal.js';
 import { counted, joined, logLine } from '../text.js';
 
 const tlsOptions = {
-  tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
-  cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
-  key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
+  tls: option('--tls', 'https: and wss: with a certificate created for this run'),
+  cert: option('--cert <FILE>', 'https: and wss: with this PEM certificate', anyText),
+  key: option('--key <FILE>', 'the PEM key of --cert', anyText),
 };
 
 export const command = defineCommand({
@@ -36,10 +35,10 @@ export const command = defineCommand({
   options: {
     plan: option(
       '--plan <free|developer>',
-      oneOf('free', 'developer'),
       'the plan of the account; free delays each frame by 500 ms (default: free)',
+      oneOf('free', 'developer'),
     ),
-    port: option('--port <N>', parsed(whole, aPort), 'the port on 127.0.0.1 (default: any free port)'),
+    port: option('--port <N>', 'the port on 127.0.0.1 (default: any free port)', parsed(whole, aPort)),
     ...payloadOptions,
     ...tlsOptions,
   },
@@ -55,12 +54,12 @@ export const command = defineCommand({
     const events$ = new Subject<ServiceEvent>();
     const clients = (feed: Feed) => events$.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
     const payloads = await payloadsFor(values, context.stdin, clients);
-    const { tls, caFile, close } = await certificateFor(values);
+    const { close, ...served } = await certificateFor(values);
     try {
       const sources = { market: payloads.market.payloads$, raw: payloads.raw.payloads$ };
-      const service = await start({ port, tls, sources });
+      const service = await start({ port, tls: served.tls, sources });
       const apiKey = service.createAccount({ plan }).createApiKey();
-      const text = welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, payloads });
+      const text = welcome({ baseUrl: service.baseUrl, apiKey, plan, payloads, ...served });
       const stopped$ = context.interrupt$.pipe(concatMap(() => service.shutdown()));
       const logged$ = service.events$.pipe(
         tap(events$),
@@ -75,7 +74,7 @@ export const command = defineCommand({
   },
 });
 
-const start = async (options: TradeFeedServiceOptions & { readonly port: number }): Promise<TradeFeedService> => {
+const start = async (options: TradeFeedServiceOptions & { readonly port: number }) => {
   try {
     return await startTradeFeedService(options);
   } catch (error) {
@@ -86,29 +85,23 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
   }
 };
 
-type Welcome = Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> & {
-  readonly caFile: string | undefined;
-  readonly payloads: Payloads;
-};
+type Welcome = Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string> & { caFile?: string; payloads: Payloads }>;
 
 const welcome = ({ baseUrl, apiKey, plan, caFile, payloads: { market, raw, feed } }: Welcome): string => {
-  const ca =
-    caFile === undefined
-      ? ''
-      : `  CA       ${caFile} (only for this run; instead of its line below, you can use --ca)\n`;
-  const trust = caFile === undefined ? '' : `  export NODE_EXTRA_CA_CERTS=${caFile}\n`;
+  const ca = caFile && `  CA       ${caFile} (only for this run; instead of its line below, you can use --ca)\n`;
+  const trust = caFile && `  export NODE_EXTRA_CA_CERTS=${caFile}\n`;
   return `A local trade feed service is running. Ctrl-C ends it.
 
   address  ${baseUrl}
   API key  ${apiKey} (${plan} plan; only for this run)
   market   ${printable(market.description)}
   raw      ${printable(raw.description)}
-${ca}
+${ca ?? ''}
 Type this in another terminal:
 
   export TRADE_FEED_BASE_URL=${baseUrl}
   export TRADE_FEED_API_KEY=${apiKey}
-${trust}  npx rx-trade-feed listen ${feed}
+${trust ?? ''}  npx rx-trade-feed listen ${feed}
 
 `;
 };
@@ -135,16 +128,11 @@ const words: EventWords = {
 };
 
 export const serviceEventWords = (event: ServiceEvent): string =>
-  (words[event.type] as (event: ServiceEvent) => string)(event);
+  (words[event.type] as (event: unknown) => string)(event);
 
 type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
 
-/**
- * Reads the certificate of `--cert` and `--key`, or creates one for 127.0.0.1 and localhost for `--tls`.
- *
- * @param load - loads the optional package that creates certificates
- * @throws CliError when a file cannot be read, or the package is not installed
- */
+/** Reads the certificate of `--cert` and `--key`, or creates one for `--tls` with an optional package. */
 export const certificateFor = async (
   { tls, cert, key }: ValuesOf<typeof tlsOptions>,
   load: () => Promise<SelfSigned> = () => import('selfsigned'),
@@ -153,7 +141,7 @@ export const certificateFor = async (
     throw usageError('--cert needs --key, and --key needs --cert: use both.');
   if (tls && cert === undefined) return createCertificate(await load().catch(notInstalled));
   const given = cert && key && { cert: await readFileOf('--cert', cert), key: await readFileOf('--key', key) };
-  return { tls: given || undefined, caFile: undefined, close: () => Promise.resolve() };
+  return { tls: given || undefined, close: () => Promise.resolve() };
 };
 
 const notInstalled = (cause: unknown): never => {

@@ -3,7 +3,7 @@ import type { DetailedPeerCertificate } from 'node:tls';
 import { stripVTControlCharacters } from 'node:util';
 import { filter, firstValueFrom } from 'rxjs';
 import { conclusion, findingText } from '../../../src/cli/commands/doctor.js';
-import { addressesOf, clockFinding, dnsTimeoutMs, type Finding, nodeFinding } from '../../../src/cli/doctor.js';
+import { addressesOf, clockFinding, networkTimeoutMs, type Finding, nodeFinding } from '../../../src/cli/doctor.js';
 import { proxyFinding, tcpFinding, tlsFinding, unknownHostFinding } from '../../../src/cli/doctor.js';
 import { wrapped } from '../../../src/cli/text.js';
 import { tradeFeed$ } from '../../../src/index.js';
@@ -249,7 +249,7 @@ describe('doctor', () => {
   it('gives up on a DNS server that does not answer', async () => {
     using _timers = fakeTimers();
     const addresses = addressesOf('a.example', () => new Promise(() => undefined));
-    jest.advanceTimersByTime(dnsTimeoutMs);
+    jest.advanceTimersByTime(networkTimeoutMs);
     await expect(addresses).rejects.toThrow('Timeout');
   });
 });

@@ -10,8 +10,8 @@ import { waitFor } from '../../support/wait-for.js';
 export class FakeOutput extends Writable {
   text = '';
   readonly isTTY: boolean;
-  columns: number | undefined;
-  rows: number | undefined;
+  columns: number;
+  rows: number;
   /** The callback of a blocked write. */
   #blocked: ((error?: Error) => void) | undefined;
   #isBlocked = false;
@@ -20,8 +20,8 @@ export class FakeOutput extends Writable {
   constructor(size?: { readonly columns?: number; readonly rows?: number }) {
     super({ decodeStrings: true, highWaterMark: 1_024 });
     this.isTTY = size !== undefined;
-    this.columns = size?.columns;
-    this.rows = size?.rows;
+    this.columns = size?.columns ?? 0;
+    this.rows = size?.rows ?? 0;
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
