@@ -3,9 +3,7 @@
  * @ci
  */
 import { describe, expect, it, jest } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { benchModule } from './library.js';
 
 // Programs take long to start on a busy machine. Only a test that hangs reaches this.
@@ -88,15 +86,9 @@ describe('the check of the benchmarks', () => {
 });
 
 describe('a sample of a benchmark', () => {
-  const run = async (source: string, args: readonly string[] = []) => {
-    const folder = await mkdtemp(join(tmpdir(), 'bench-sample-'));
-    try {
-      await writeFile(join(folder, 'one.mjs'), source);
-      return await bench.sample(join(folder, 'one.mjs'), args);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  };
+  const folder = tempFolder();
+  const run = async (source: string, args: readonly string[] = []) =>
+    bench.sample(await folder.file('one.mjs', source), args);
 
   it('is the last line of a new process, which receives the arguments', async () => {
     const source = `console.log('hello'); console.log(JSON.stringify({ args: process.argv.slice(2), gc: typeof gc }));`;

@@ -1,8 +1,5 @@
 /** @lane brokers */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -12,6 +9,7 @@ import {
   TradeFeedModule,
   type TradeFeedModuleOptions,
 } from '../../src/nestjs/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { fencesOf } from '../docs/fences.js';
 import { runFences } from '../docs/run-fences.js';
@@ -208,11 +206,11 @@ describe('TradeFeedModule with the option cluster', () => {
 });
 
 describeInstalled('nats', 'two feeds with replicas', () => {
+  const folder = tempFolder();
   itInCi(
     'run as docs/nestjs.md prints them',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
-      const broker = await startBroker('nats', folder);
+      const broker = await startBroker('nats', folder.path('nats'));
       const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
       const program = `${code}
       import { NestFactory } from '@nestjs/core';
@@ -241,7 +239,6 @@ describeInstalled('nats', 'two feeds with replicas', () => {
       } finally {
         await running.end();
         await broker.kill();
-        rmSync(folder, { recursive: true, force: true });
       }
     },
     120_000,

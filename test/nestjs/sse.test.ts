@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import { Agent, createServer as createHttpServer, get as httpGet, request } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { filter, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
@@ -19,6 +18,7 @@ import {
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
+import { listen } from '../support/listen.js';
 import { type App, FeedController, get, live, openSse, startApp, when } from './support.js';
 import type { SseClient, SseMessage } from './support.js';
 
@@ -157,8 +157,8 @@ describe('sse', () => {
     expect(events.map(({ type }) => type)).not.toContain('gap');
   });
 
-  it('lets guards decide: Nest answers 403', async () => {
-    await start();
+  it('lets guards decide, and the limit of a user is that of the guard', async () => {
+    await start({ relay: { maxClientsPerUser: 1, batchMs: 0 } });
     const refused = await get(`${started.url}/guarded`);
     refused.resume();
     expect(refused.statusCode).toBe(403);
@@ -167,6 +167,12 @@ describe('sse', () => {
     const client = await open('/guarded', { Authorization: 'Bearer of-the-app' });
     await testing.push('hello');
     await eventsUntil(client, 'hello');
+    expect((await open('/guarded', { Authorization: 'Bearer of-the-app' })).response.statusCode).toBe(503);
+    expect((await started.log.line(/^A client was refused/)).text).toContain('relay.maxClientsPerUser');
+    expect(feed.relay.disconnect('ann')).toBe(1);
+    const last = await lastValueFrom(client.messages$);
+    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-session-ended"')]);
+    expect(client.response.complete).toBe(true);
   });
 
   it('answers 503 with Retry-After when the relay is full', async () => {
@@ -271,25 +277,6 @@ describe('a browser that does not read', () => {
   }, 120_000);
 });
 
-describe('the user of a stream', () => {
-  const headers = { Authorization: 'Bearer of-the-app' };
-  const relay = { maxClientsPerUser: 1, batchMs: 0 };
-
-  it('counts towards the limit, and can be disconnected with `connect-again`', async () => {
-    await start({ relay });
-    const [ann, other] = [await open('/guarded', headers), await open()];
-    expect(feed.relay.status().clients.map(({ user }) => user)).toEqual(['ann', undefined]);
-    expect((await open('/guarded', headers)).response.statusCode).toBe(503);
-    expect((await started.log.line(/^A client was refused/)).text).toContain('relay.maxClientsPerUser');
-    expect(feed.relay.disconnect('ann')).toBe(1);
-    const last = await lastValueFrom(ann.messages$);
-    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-session-ended"')]);
-    expect(ann.response.complete).toBe(true);
-    expect(feed.relay.status().clients).toHaveLength(1);
-    other.leave();
-  });
-});
-
 describe('requests that are refused before the feed opens', () => {
   it('answers HEAD with 405 and the allowed method', async () => {
     await start();
@@ -376,9 +363,9 @@ it.each<[string, unknown, object]>([
 
 it('an HTTP/2 client that closes its stream frees its place, even while its session stays open', async () => {
   const relay = createRelay(NEVER);
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const server = createServer();
+  await using listening = await listen(server);
+  const session = connect(`http://127.0.0.1:${listening.port}`);
   const request = session.request({ ':path': '/' });
   const [stream] = (await once(server, 'stream')) as [ServerHttp2Stream];
   stream.respond();
@@ -389,15 +376,13 @@ it('an HTTP/2 client that closes its stream frees its place, even while its sess
   expect([relay.status().clients, session.destroyed]).toEqual([[], false]);
   relay.close();
   session.close();
-  server.close();
-  await once(server, 'close');
 });
 
 it('a browser that left before its handler was done takes no place, and a shutdown does not wait for it', async () => {
   await start();
-  const server = createHttpServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const page = request({ port: (server.address() as AddressInfo).port }).on('error', () => undefined);
+  const server = createHttpServer();
+  await using listening = await listen(server);
+  const page = request({ port: listening.port }).on('error', () => undefined);
   const arrives = once(server, 'request') as Promise<[SseRequest, ServerResponse]>;
   page.end();
   const [incoming, response] = await arrives;
@@ -405,7 +390,6 @@ it('a browser that left before its handler was done takes no place, and a shutdo
   page.destroy();
   await once(response, 'close');
   const messages = await lastValueFrom(messages$.pipe(toArray()));
-  server.close();
   expect([messages, feed.relay.status().clients, feed.status.state]).toEqual([[], [], 'idle']);
 });
 

@@ -3,9 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { readFileSync } from 'node:fs';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { concat, NEVER, of, Subject } from 'rxjs';
 import { parse } from 'yaml';
@@ -14,6 +12,7 @@ import { feedMetrics } from '../../src/otel/index.js';
 import { tablesUnder } from '../docs/tables.js';
 import { requested } from '../operators/stream.js';
 import { optionsFor, until } from '../support/feed.js';
+import { listen } from '../support/listen.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
 const folder = join(import.meta.dirname, '../../examples/observability');
@@ -74,7 +73,7 @@ const queries: readonly (readonly [where: string, query: string])[] = [
 /** Labels that Prometheus adds to each series that it scrapes. */
 const addedLabels = ['job', 'instance'];
 
-let server: Server;
+let server: Awaited<ReturnType<typeof listen>>;
 let provider: MeterProvider;
 let scraped: ReadonlyMap<string, ReadonlySet<string>>;
 /** What was scraped before the first connection. */
@@ -84,10 +83,7 @@ let atStart: string;
 beforeAll(async () => {
   const exporter = new PrometheusExporter({ preventServerStart: true });
   provider = new MeterProvider({ readers: [exporter] });
-  server = createServer((request, response) => exporter.getMetricsRequestHandler(request, response));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  server = await listen(createServer((request, response) => exporter.getMetricsRequestHandler(request, response)));
   const drops$ = new Subject<DropReport>();
   const cluster = { status: { replica: 'a', owner: 'a' } };
   const relay = { status: () => ({}) };
@@ -95,7 +91,7 @@ beforeAll(async () => {
     handshake: [accept(text('one'), close(1001)), accept(text('two')), accept(close(4001))],
   });
   const measure = feedMetrics({ meter: provider.getMeter('test'), drops$, cluster, relay });
-  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const scrape = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
   const requesting = concat(of(requested(Date.now())), NEVER)
     .pipe(measure)
     .subscribe();
@@ -109,8 +105,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await provider.shutdown();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await server[Symbol.asyncDispose]();
 });
 
 const [rows = []] = tablesUnder('docs/operating.md', 'The instruments');

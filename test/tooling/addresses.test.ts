@@ -1,9 +1,9 @@
 /** @lane processes */
 import { expect, it } from '@jest/globals';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { read, root } from '../docs/fences.js';
 
 interface Addresses {
@@ -23,24 +23,21 @@ it('the release check finds the constant of the addresses in its file', () => {
   expect(() => repositoryIn('export const other = 1;')).toThrow('has no constant `repository`');
 });
 
-it('the release check names each field of package.json that differs, and writes them all on demand', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'addresses-'));
-  try {
-    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-    const written = (): object => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as object;
-    expect(addressProblems(address, written()).map((line) => /`(.+?)`/.exec(line)?.[1])).toEqual([
-      ...['homepage', 'bugs.url', 'repository.type', 'repository.url'],
-    ]);
-    writeAddresses(address, folder);
-    expect(addressProblems(address, written())).toEqual([]);
-    expect(written()).toEqual({
-      ...(JSON.parse(read('package.json')) as object),
-      homepage: `${address}#readme`,
-      repository: { type: 'git', url: `git+${address}.git` },
-      bugs: { url: `${address}/issues` },
-    });
-    expect(addressProblems(address, { ...written(), bugs: { url: 'https://other.example' } })).toHaveLength(1);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+const folder = tempFolder();
+
+it('the release check names each field of package.json that differs, and writes them all on demand', async () => {
+  const file = await folder.file('package.json', read('package.json'));
+  const written = (): object => JSON.parse(readFileSync(file, 'utf8')) as object;
+  expect(addressProblems(address, written()).map((line) => /`(.+?)`/.exec(line)?.[1])).toEqual([
+    ...['homepage', 'bugs.url', 'repository.type', 'repository.url'],
+  ]);
+  writeAddresses(address, folder.path('.'));
+  expect(addressProblems(address, written())).toEqual([]);
+  expect(written()).toEqual({
+    ...(JSON.parse(read('package.json')) as object),
+    homepage: `${address}#readme`,
+    repository: { type: 'git', url: `git+${address}.git` },
+    bugs: { url: `${address}/issues` },
+  });
+  expect(addressProblems(address, { ...written(), bugs: { url: 'https://other.example' } })).toHaveLength(1);
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { from, lastValueFrom, take, tap } from 'rxjs';
 import { statusText } from '../../../src/cli/commands/log.js';
 import { feedLog, inspectLog, type LogStatus } from '../../../src/log/index.js';
+import { fencesOf } from '../../docs/fences.js';
 import { frameAt, opening, start } from '../support/events.js';
 import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -47,6 +48,23 @@ describe('log status', () => {
     const { stdout, exit } = log(`status ${path} --json`);
     expect(await exit).toBe(0);
     expect(JSON.parse(stdout.text)).toEqual(JSON.parse(JSON.stringify(await inspectLog(path))));
+  });
+
+  it('prints what docs/log.md shows', async () => {
+    const path = folder.path('shown');
+    const payload = (n: number): string => JSON.stringify({ id: n, pad: 'x'.repeat(120) });
+    const shown = Array.from({ length: 20_000 }, (_, n) => frameAt(5 * n, payload(n)));
+    const [, , opened] = opening(-20, 1);
+    await lastValueFrom(from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path).append({ segmentBytes: 2_000_000 })));
+    mkdirSync(join(path, 'cursors'));
+    const { log: id } = await inspectLog(path);
+    const cursor = { offset: 19_500, frames: 19_499, holes: 0, at: start + 5 * 19_500, log: id };
+    writeFileSync(join(path, 'cursors/alerts.json'), JSON.stringify(cursor));
+    const status = await inspectLog(path);
+    const now = (status.writer?.writtenAt ?? 0) + 3_000;
+    const printed = statusText({ ...status, path: 'market', log: 'a1b2c3d4e5f6' }, now).join('\n');
+    const [guide = ''] = fencesOf('docs/log.md').flatMap(({ code }) => (code.startsWith('log  ') ? [code] : []));
+    expect(printed.replaceAll('T00:', 'T09:')).toBe(guide);
   });
 
   const none: LogStatus = {
