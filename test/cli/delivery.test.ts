@@ -91,28 +91,19 @@ describe('a command', () => {
     },
   );
 
-  it.each([...allResults, ...streams])('ends with 1 and the reason if stdout has no space for: %s', async (name) => {
-    const { stdout, stderr, exit } = blocked(name);
-    await stdout.until(/\n/);
-    stdout.break('ENOSPC');
-    expect(await exit).toBe(1);
-    expect(stderr.text).toMatch(/(^|\n)rx-trade-feed: Can't write to stdout: no space is left\.\n$/);
-  });
-
-  it.each(allResults)('ends with 1 if the reader of stdout leaves before the end of a result: %s', async (name) => {
-    const { stdout, stderr, exit } = blocked(name);
-    await stdout.until(/\n/);
-    stdout.break('EPIPE');
-    expect(await exit).toBe(1);
-    expect(stderr.text).toMatch(/(^|\n)rx-trade-feed: Can't write to stdout: its reader has exited\.\n$/);
-  });
-
-  it.each(streams)('ends with 0 if the reader of stdout has enough of a stream: %s', async (name) => {
-    const { stdout, stderr, exit } = blocked(name);
-    await stdout.until(/\n/);
-    stdout.break('EPIPE');
-    expect(await exit).toBe(0);
-    expect(stderr.text).toBe('');
+  it.each<[names: readonly string[], 'EPIPE' | 'ENOSPC', code: number, says: string]>([
+    [[...allResults, ...streams], 'ENOSPC', 1, "Can't write to stdout: no space is left."],
+    [allResults, 'EPIPE', 1, "Can't write to stdout: its reader has exited."],
+    [streams, 'EPIPE', 0, ''],
+  ])('of %j, whose stdout breaks with %s, ends with %d and says: %s', async (names, cause, code, says) => {
+    for (const name of names) {
+      const { stdout, stderr, exit } = blocked(name);
+      await stdout.until(/\n/);
+      stdout.break(cause);
+      expect([name, await exit]).toEqual([name, code]);
+      expect(stderr.text.endsWith(says && `rx-trade-feed: ${says}\n`)).toBe(true);
+      if (says === '') expect(stderr.text).toBe('');
+    }
   });
 
   it('waits for stderr to take its error', async () => {

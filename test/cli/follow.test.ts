@@ -96,12 +96,6 @@ const statusOf = (...events: readonly CliEvent[]): Status => events.reduce(statu
 const tick = (ms: number): CliEvent => ({ type: 'tick', at: start + ms });
 
 describe('the status of a feed', () => {
-  it('counts frames and bytes, and keeps the last frame', () => {
-    const last = frameAt(40, 'four');
-    const status = statusOf(...opening(0, 1), frameAt(30, 'one'), last);
-    expect(status).toMatchObject({ frames: 2, bytes: 7, now: start + 40, lastFrame: last });
-  });
-
   it('keeps the latest events, as many as one reconnect emits', () => {
     const outage = [...ending(10_000, expired, 0), ...opening(10_000, 2), gap(10_000, 10_020, expired)];
     expect(statusOf(...opening(0, 1), ...outage).recent).toStrictEqual(outage);

@@ -61,9 +61,7 @@ describe('a wrapped text', () => {
     expect(wrapped('name  one two three', 14)).toBe('name  one two\n      three');
     expect(wrapped('  one two three', 11)).toBe('  one two\n  three');
     expect(wrapped('2026-01-01T00:00:00.000Z one', 26)).toBe('2026-01-01T00:00:00.000Z\n  one');
-    expect(wrapped('\x1b[31mname  \x1b[39mone two', 10)).toBe(
-      '\x1b[31mname  \x1b[39mone\n  two'.replace('  two', 'two'),
-    );
+    expect(wrapped('\x1b[31mname  \x1b[39mone two', 10)).toBe('\x1b[31mname  \x1b[39mone\ntwo');
   });
 });
 
@@ -73,24 +71,30 @@ it('a line that is shortened ends after a word, unless the word is longer than t
 });
 
 describe.each([80, 120])('in a terminal of %d columns', (columns) => {
-  const texts = [
-    ...['--help', 'help exit-codes', '--version', ...commandNames.map((name) => `${name} --help`)],
-    ...['', 'lisen', 'listen --api-key x', 'listen --count 0', 'replay', 'replay missing --from yesterday'],
+  const refused = [
     ...[
-      'record',
+      '',
+      'lisen',
+      'listen --api-key x',
+      'listen --count 0',
+      'listen --cluster http://a',
       'listen',
+      'record',
+      'replay',
+    ],
+    ...[
+      'replay missing --from yesterday',
+      'replay missing',
       'cluster status',
       'serve --cert x',
       'serve --source missing',
-      'log verify x',
-      'demo --ca x',
     ],
-    ...['listen --cluster http://a', 'record -o LOG --max-size 1', 'log status LOG', 'log status LOG --verify'],
-    ...[
-      'replay missing',
-      'listen --key-file missing --base-url http://127.0.0.1:1',
-      'cluster status --cluster nats://127.0.0.1:1',
-    ],
+    ...['log verify x', 'demo --ca x', 'record -o LOG --max-size 1', 'cluster status --cluster nats://127.0.0.1:1'],
+    'listen --key-file missing --base-url http://127.0.0.1:1',
+  ];
+  const texts = [
+    ...['--help', 'help exit-codes', '--version', ...commandNames.map((name) => `${name} --help`)],
+    ...[...refused, 'log status LOG', 'log status LOG --verify'],
   ];
   it.each(texts)('fits, with the words of a pipe: `%s`', async (line) => {
     const [stdout, stderr] = [terminal(columns), terminal(columns)];

@@ -1,9 +1,8 @@
 /** @lane brokers */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import { filter, firstValueFrom } from 'rxjs';
 import { connectEngine, replicaFeed } from '../../../src/cli/connection.js';
 import { act as actOn, type Action, statusText } from '../../../src/cli/commands/cluster.js';
@@ -20,6 +19,8 @@ import { fencesOf } from '../../docs/fences.js';
 import { type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { itInCi } from '../../support/cases.js';
+import { freePort } from '../../support/free-port.mjs';
+import { listen } from '../../support/listen.js';
 import { startLimitMs, waitFor } from '../../support/wait-for.js';
 import { commandRunner, envOf, fakeContext } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -28,15 +29,7 @@ const folder = tempFolder();
 const command = commandRunner();
 
 const key: NonNullable<ClusterState['key']> = {
-  v: 1,
-  feed: 'raw',
-  epoch: 1,
-  gen: 7,
-  owner: 'a-1',
-  phase: 'open',
-  since: 1_000,
-  credits: [],
-  evictions: [],
+  ...{ v: 1, feed: 'raw', epoch: 1, gen: 7, owner: 'a-1', phase: 'open', since: 1_000, credits: [], evictions: [] },
   changes: [{ gen: 7, owner: 'a-1', since: 1_000, cause: 'first' }],
 };
 const standbys = ['b-1', 'c-1'].map((replica, since) => ({ replica, since }));
@@ -90,11 +83,7 @@ describe('the status of a cluster', () => {
 const act = async (action: Action, engine: ClusterEngine, options: object = {}, hasStandby = false) => {
   using _timers = fakeTimers();
   const context = fakeContext();
-  let isClosed = false;
-  const close = async () => {
-    isClosed = true;
-    return Promise.resolve();
-  };
+  const close = jest.fn(() => Promise.resolve());
   const values = { cluster: 'nats://127.0.0.1:4222', ...options };
   const done = actOn(action, values, context, async (address) => {
     expect(address).toBe(values.cluster);
@@ -110,7 +99,7 @@ const act = async (action: Action, engine: ClusterEngine, options: object = {}, 
   if (hasStandby) engine.publish(subjectsOf('main').standby, writeControl({ replica: 'b-1', since: 1 }));
   await jest.advanceTimersByTimeAsync(4_000);
   const outcome = await done;
-  expect(isClosed).toBe(true);
+  expect(close).toHaveBeenCalledTimes(1);
   return outcome;
 };
 
@@ -196,21 +185,11 @@ const outcomeOf = async (line: string, env: Readonly<Record<string, string>> = {
   return { code, printed: stdout.text + stderr.text };
 };
 
-/** An address where nothing is listening. */
-const closedPort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
 describe('the engine of a command', () => {
   it.each(['nats://user:password@', 'tls://', 'redis://user:password@', 'rediss://'])(
     'must answer: %s',
     async (begin) => {
-      const address = `${begin}127.0.0.1:${await closedPort()}`;
+      const address = `${begin}127.0.0.1:${await freePort()}`;
       const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'key', TRADE_FEED_CLUSTER: address };
       const words = /^rx-trade-feed: The (NATS|Redis) server of --cluster didn't accept (?![^]*password)/;
       for (const line of [`cluster resume --cluster ${address} --account a`, 'cluster status', 'listen'])
@@ -219,13 +198,9 @@ describe('the engine of a command', () => {
   );
 
   it('counts as unreachable after two seconds', async () => {
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    expect((await outcomeOf(`cluster status --cluster nats://127.0.0.1:${port}`)).code).toBe(ExitCode.unavailable);
-    for (const socket of sockets) socket.destroy();
-    server.close();
+    await using server = await listen(createServer());
+    const { code } = await outcomeOf(`cluster status --cluster nats://127.0.0.1:${server.port}`);
+    expect(code).toBe(ExitCode.unavailable);
   });
 
   it.each([

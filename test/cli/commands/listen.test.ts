@@ -96,13 +96,6 @@ describe('listen', () => {
     );
   });
 
-  it('stops at a server without TLS', async () => {
-    const TRADE_FEED_BASE_URL = service.baseUrl.replace('http:', 'https:');
-    const { stderr, exit } = listen('-q', { env: { TRADE_FEED_BASE_URL } });
-    expect(await exit).toBe(5);
-    expect(stderr.text).toMatch(/^.*answered without TLS.* Check the host and .*\n$/);
-  });
-
   it.each<[string, string, Readonly<Record<string, string>>, number, RegExp]>([
     [
       'a service that cannot be reached',

@@ -55,7 +55,9 @@ describe('log status', () => {
     const payload = (n: number): string => JSON.stringify({ id: n, pad: 'x'.repeat(120) });
     const shown = Array.from({ length: 20_000 }, (_, n) => frameAt(5 * n, payload(n)));
     const [, , opened] = opening(-20, 1);
-    await lastValueFrom(from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path).append({ segmentBytes: 2_000_000 })));
+    await lastValueFrom(
+      from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path).append({ segmentBytes: 2_000_000 })),
+    );
     mkdirSync(join(path, 'cursors'));
     const { log: id } = await inspectLog(path);
     const cursor = { offset: 19_500, frames: 19_499, holes: 0, at: start + 5 * 19_500, log: id };

@@ -2,11 +2,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { access } from 'node:fs/promises';
 import { PassThrough, Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { from, lastValueFrom, NEVER, type Observable, of, Subject, toArray } from 'rxjs';
+import { from, lastValueFrom, NEVER, type Observable, Subject, toArray } from 'rxjs';
 import { certificateFor as servedCertificate, serviceEventWords } from '../../../src/cli/commands/serve.js';
 import { linesOf, openLines, pacedAt } from '../../../src/cli/payloads.js';
 import { Frame } from '../../../src/index.js';
@@ -86,17 +85,9 @@ describe('serve', () => {
     expect(market.stdout.text).toBe('m1\n');
   });
 
-  it.each([
-    ['1', 'as recorded'],
-    ['max', 'as fast as possible'],
-  ])('describes a log at --speed %s', async (speed, words) => {
-    const file = logged(`of-${speed}`, [frame('market', 1, 'x')]);
-    const { stdout } = await serve(`--replay ${file} --speed ${speed}`);
-    expect(stdout.text).toContain(`of-${speed}, ${words}, from when`);
-  });
-
   it('reports at once that a log contains no frame of the feed', async () => {
-    const service = await serve(`--replay ${logged('one', [frame('market', 1, 'x')])}`);
+    const service = await serve(`--replay ${logged('one', [frame('market', 1, 'x')])} --speed max`);
+    expect(service.stdout.text).toContain('one, as fast as possible, from when');
     const listener = listen('raw', service);
     await service.stderr.until(/the source of raw has ended; the service continues to run/);
     expect(await listener.end()).toBe(0);
@@ -106,12 +97,14 @@ describe('serve', () => {
     const [day, later] = [3_600_000, 3_600_100];
     const [one, two] = [frame('market', day, 'one'), frame('market', later, 'two')];
     const file = logged('late', [frame('raw', 0, 'r'), one, frame('raw', day + 10, 'r'), two]);
-    const market = listen('market --count 2', await serve(`--replay ${file} --plan developer`));
+    const service = await serve(`--replay ${file} --plan developer`);
+    expect(service.stdout.text).toContain('late, as recorded, from when');
+    const market = listen('market --count 2', service);
     expect(await market.exit).toBe(0);
     expect(market.stdout.text).toBe('one\ntwo\n');
   });
 
-  it('serves over TLS, with instructions for the client', async () => {
+  it('serves over TLS, with instructions for the client, or with the certificate of --cert and --key', async () => {
     const service = await serve('--tls --plan developer');
     expect(service.settings['TRADE_FEED_BASE_URL']).toMatch(/^https:/);
     const caFile = service.settings['NODE_EXTRA_CA_CERTS'] ?? '';
@@ -122,14 +115,10 @@ describe('serve', () => {
     expect(untrusting.stderr.text).toContain('pass its CA with --ca FILE');
     expect(await service.end()).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
-  });
-
-  it('serves with the certificate of --cert and --key', async () => {
     const { cert, key } = await certificateFor();
     const [certFile, keyFile] = [await folder.file('cert.pem', cert), await folder.file('key.pem', key)];
-    const service = await serve(`--cert ${certFile} --key ${keyFile}`);
-    expect(await listen(`--count 1 --ca ${certFile}`, service).exit).toBe(0);
-    expect(await service.end()).toBe(0);
+    const own = await serve(`--cert ${certFile} --key ${keyFile}`);
+    expect(await listen(`--count 1 --ca ${certFile}`, own).exit).toBe(0);
   });
 
   it('creates a certificate for this machine if the package for it is installed', async () => {
@@ -209,12 +198,6 @@ const all = async <T>(values: AsyncIterable<T>): Promise<T[]> => {
 };
 
 describe('the lines of a source', () => {
-  const begun = (
-    source: string,
-    rate?: number,
-    stdin: Readable = new PassThrough(),
-    firstClient$: Observable<unknown> = of(1),
-  ) => openLines(source, rate, stdin, firstClient$);
   const listOf = <T>(lines$: Observable<T>): Promise<T[]> => lastValueFrom(lines$.pipe(toArray()));
 
   it('end only at newlines, whatever the size of the chunks, and leave out empty ones', async () => {
@@ -237,21 +220,6 @@ describe('the lines of a source', () => {
     expect((await all(linesOf(Readable.from(large)))).map((line) => line.length)).toEqual([256 * pieceBytes, 1]);
   });
 
-  it('arrive from stdin even without a client, and stdin is closed at the end', async () => {
-    const stdin = new PassThrough();
-    const { payloads$: lines$, description } = await begun('-', undefined, stdin, NEVER);
-    expect(description).toBe('the lines of stdin, as they arrive');
-    const received = new PassThrough({ objectMode: true });
-    const subscription = lines$.subscribe((line) => received.write(line));
-    stdin.write('one\ntw');
-    expect(await once(received, 'data')).toEqual(['one']);
-    stdin.write('o\n');
-    expect(await once(received, 'data')).toEqual(['two']);
-    const closed = once(stdin, 'close');
-    subscription.unsubscribe();
-    await closed;
-  });
-
   it('start when the first client connects if they are from a file or have a rate', async () => {
     const file = await folder.file('three', 'one\ntwo\nthree\n');
     const stdin = Readable.from([Buffer.from('one\ntwo\nthree\n')]);
@@ -260,20 +228,20 @@ describe('the lines of a source', () => {
       ['-', 'stdin'],
     ] as const) {
       const firstClient$ = new Subject<void>();
-      const { payloads$: lines$, description } = await begun(source, 1_000, stdin, firstClient$);
+      const { payloads$: lines$, description } = await openLines(source, 1_000, stdin, firstClient$);
       expect(description).toBe(`the lines of ${name}, 1000 a second from when the first client connects`);
       const lines = listOf(lines$);
       firstClient$.next();
       firstClient$.next();
       expect(await lines).toStrictEqual(['one', 'two', 'three']);
     }
-    expect((await begun(file)).description).toContain('20 a second');
+    expect((await openLines(file, undefined, stdin, NEVER)).description).toContain('20 a second');
   });
 
   it('arrive from a named pipe even without a client', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
-    const { payloads$: lines$, description } = await begun(pipe, undefined, undefined, NEVER);
+    const { payloads$: lines$, description } = await openLines(pipe, undefined, new PassThrough(), NEVER);
     expect(description).toBe(`the lines of ${pipe}, as they arrive`);
     const lines = listOf(lines$);
     await folder.file('pipe', 'one\ntwo\n');
