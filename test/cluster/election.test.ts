@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { repairedKey, type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluster/election/cluster-key.js';
 import type { ElectionSettings, Input } from '../../src/cluster/election/election.js';
-import type { Store } from './simulation/store.js';
 import {
   type Change,
   claimed,
@@ -83,22 +82,10 @@ describe('a replica claims', () => {
     return replica;
   };
 
-  it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
+  it.each<[string, number, afterMs: number, () => DrivenElection]>([
     ['a key that does not exist, after two questions without a responder', 1, 150, () => fresh()],
-    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => fresh(noAnswer)],
-    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => fresh(noAnswer, { now: 10_000 })],
-    ['above frames whose keys the store has lost', 4, 150, () => fresh({ followed: { gen: 3, owner: 'other' } })],
-    ['a free key at once', 4, 0, () => joined(free)],
-    [
-      'when a silent owner has no responder twice, with its credits',
-      4,
-      750,
-      () => after({ credits: [credit] }),
-      [credit],
-    ],
     ['later if it has heard the owner meanwhile', 4, 750, () => after({}, 300, heard())],
     ['as soon after a write that the silent owner did not report', 4, 350, () => after({}, 400, written())],
-    ['as soon after such a write of `open`', 4, 350, () => after({ phase: 'opening' }, 400, written())],
     ['a lease after the first question, if nobody answers', 4, 2_200, () => after({}, 400, written(), noAnswer)],
     ['at the first question, if a write has released the key', 4, 200, () => after({}, 400, written(free), noAnswer)],
     [
@@ -110,29 +97,30 @@ describe('a replica claims', () => {
     ['after the store has answered again', 4, 1_150, () => after({}, { mode: 'away' }, 1_250, { mode: 'good' })],
     ['a full lease after the engine is back', 4, 2_000, () => after({}, away, 10_000, back)],
     ['above an owner whose key the store has lost', 6, 150, () => after({}, newest, 'stop-notice')],
-    ['after a lease if only an earlier owner answers', 6, 2_000, () => after({}, newest, { owner: reportOf() })],
     ['when another owner of a generation that was used again does not answer', 4, 125, foundOther],
     ['for another feed later than replicas that fit, if the owner does not answer', 4, 5_000, () => misfit()],
     ['a key that was damaged, when it is repaired', 4, 500, repaired],
-  ])('%s', (_, gen, afterMs, start, credits = []) => {
+  ])('%s', (_, gen, afterMs, start) => {
     const replica = start();
     replica.pass(afterMs + spread - 1);
     expect(replica.writes).toEqual([]);
     replica.pass(1);
     expect(replica.writes).toEqual([`opening ${gen}`]);
-    expect(current(replica)).toMatchObject({ owner: 'me', credits });
+    expect(current(replica)).toMatchObject({ owner: 'me', credits: [] });
   });
 });
 
 describe('a replica that joins', () => {
-  it('announces itself before the store has answered, unless it only follows, and accepts an offer', () => {
+  it('announces itself before the store has answered, and accepts an offer, or only follows with `canOwn: false`', () => {
     const join = (canOwn: boolean) => {
       const replica = new DrivenElection({ canOwn }, storeWith());
       replica.mode = 'away';
       replica.give('start');
       return replica;
     };
-    expect(join(false).pass(0)).toBe('');
+    const follower = join(false);
+    expect(follower.give({ mode: 'good' }, 0, heard(), heard({ owner: '', phase: 'free' }), 60_000)).toBe('');
+    expect([...follower.questions, ...follower.writes]).toEqual([]);
     const replica = join(true);
     expect(replica.pass(0)).toBe('presence');
     expect(replica.state.name).toBe('joining');
@@ -167,14 +155,6 @@ describe('a follower', () => {
     expect(seconds).toEqual([1, 1, 1, 3, 5, 9]);
   });
 
-  it('only follows with `canOwn: false`, even if the key is free', () => {
-    const replica = joined({}, { canOwn: false });
-    replica.give(heard(), heard({ owner: '', phase: 'free' }));
-    expect(replica.pass(60_000)).toBe('');
-    expect(replica.questions).toEqual([]);
-    expect(replica.writes).toEqual([]);
-  });
-
   it('does not follow an owner whose frames it would drop, and asks it for a higher generation', () => {
     const replica = new DrivenElection({}, storeWith({ gen: 2 }));
     replica.give({ followed: { gen: 3, owner: 'dead' }, owner: reportOf({ revision: 2 }) }, 'start');
@@ -191,38 +171,13 @@ describe('a follower', () => {
   });
 });
 
-it('keeps asking if an owner of an earlier generation answers', () => {
-  const replica = after({}, heard({ gen: 5, owner: 'newest' }), { owner: reportOf() }, 1_999);
-  expect(replica.questions.length).toBeGreaterThan(5);
-});
-
-it('follows another owner of its generation, after a loss of data, when that has a higher one', () => {
-  const replica = foundOther();
-  replica.give(heard({ owner: 'third' }));
-  expect(replica.election.known).toMatchObject({ gen: 3, owner: '' });
-  replica.give(heard({ owner: 'third', gen: 4 }));
-  expect(replica.election.known).toMatchObject({ gen: 4, owner: 'third' });
-  expect(replica.state.name).toBe('following');
-});
-
 it.each<[string, readonly Step[], (replica: DrivenElection) => unknown]>([
   [
-    'it hears the owner',
-    Array.from({ length: 100 }, (_, revision) => [500, heard({ revision })]).flat(),
-    ({ state }) => state.name === 'following',
-  ],
-  [
-    'only earlier questions find no responder',
-    Array<Input>(3).fill({ type: 'ask', id: -1, result: 'no-responders' }),
-    () => true,
+    'an owner of an earlier generation answers',
+    [heard({ gen: 5, owner: 'newest' }), { owner: reportOf() }, 1_999],
+    ({ questions }) => questions.length > 5,
   ],
   ['the service has refused its key, whenever that is reported', [refused, 20_000], () => true],
-  [
-    'another replica has written the key in the meantime',
-    [600, written({ gen: 4, owner: 'third' }), 300],
-    ({ election: { known } }) => known.gen === 4 && known.owner === 'third',
-  ],
-  ['the key of the silent owner cannot be read', [damaged, 10_000], ({ state }) => state.name === 'following'],
   [
     'it has only its own messages, and the reports of a feed that it has closed',
     [heard({ gen: 9, owner: 'me' }), 'handshake', 'opened', unanswered, replaced],
@@ -244,14 +199,8 @@ describe('a replica whose claim has no result', () => {
     return replica;
   };
 
-  it('accepts an offer, or leaves at once, while it only reads the key', () => {
-    const replica = claiming(false);
-    replica.give(offer());
-    expect(replica.writes).toEqual(['opening 4']);
+  it('leaves, if it must: at once while it only reads the key, or else once another replica has claimed', () => {
     expect(claiming(false).give('hand-over')).toBe('left');
-  });
-
-  it('leaves, if it must, once another replica has claimed', () => {
     const replica = claiming(true);
     replica.give('hand-over', { mode: 'good' }, written({ gen: 4, owner: 'third' }));
     expect(replica.answer({ type: 'conflict' })).toBe('left');
@@ -269,75 +218,43 @@ describe('a replica whose claim has no result', () => {
 });
 
 describe('an owner', () => {
-  it('renews its key, and sends beats', () => {
+  it('renews its key, sends beats, and keeps its connection and its key while the engine is away', () => {
     const replica = owner();
     const { length } = replica.writes;
     const beats = replica.pass(10_000).split(' ');
     expect(replica.writes).toHaveLength(length + 20);
     expect(beats.filter((type) => type === 'beat').length).toBeGreaterThanOrEqual(40);
-    expect(current(replica)).toMatchObject({ phase: 'open', owner: 'me' });
-  });
-
-  it('sends no handshake in the last part of its lease, before a new write', () => {
-    const replica = claimed();
-    expect(replica.give({ mode: 'away' }, 1_800, 'handshake')).not.toContain('allow');
-    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
-  });
-
-  it('sends no handshake after a jump of the wall clock, before a new write', () => {
-    const replica = claimed();
-    replica.wallShift = 60_000;
-    expect(replica.give('handshake')).toContain('allow');
-    expect(replica.writes).toEqual(['opening 4', 'opening 4']);
-  });
-
-  it('sends no handshake after its connection was lost, if the write of `open` had no result', () => {
-    const replica = new DrivenElection();
-    replica.give('start', 1_000, 'handshake', { mode: 'lost' });
-    expect(replica.give('opened', { type: 'disconnected', isUnanswered: false }, 'handshake')).not.toContain('allow');
-    expect(replica.give({ mode: 'good' }, 2_000)).toContain('allow');
-    expect(replica.writes.at(-1)).toBe('opening 1');
-  });
-
-  it('keeps its connection while the engine is away, and its key afterwards', () => {
-    const replica = owner();
+    replica.give({ mode: 'away' }, 500);
+    expect(replica.election.call).toMatchObject({ purpose: 'renew' });
+    replica.give(engine(false), engine(true));
+    expect(replica.election.call).toMatchObject({ purpose: 'confirm' });
     replica.give(engine(false));
     expect(replica.pass(60_000)).toBe('');
     expect(replica.give(engine(true))).not.toContain('close');
     expect(replica.state).toMatchObject({ name: 'open', gen: 1 });
   });
 
-  it('reads its key at once when the engine is back, also if a write was under way', () => {
-    const replica = owner();
-    replica.give({ mode: 'away' }, 500);
-    expect(replica.election.call).toMatchObject({ purpose: 'renew' });
-    replica.give(engine(false), engine(true));
-    expect(replica.election.call).toMatchObject({ purpose: 'confirm' });
+  it.each<[string, readonly Step[], number]>([
+    ['in the last part of its lease', [{ mode: 'away' }, 1_800], 0],
+    ['after a jump of the wall clock', [{ wallShift: 60_000 }, { mode: 'away' }], 0],
+    ['after one that had no answer', ['handshake', { mode: 'away' }, unanswered], 1],
+  ])('sends no handshake %s, before a new write', (_, steps, credits) => {
+    const replica = claimed();
+    replica.give(...steps);
+    expect(replica.give('handshake')).not.toContain('allow');
+    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
+    expect(current(replica)?.credits).toHaveLength(credits);
   });
 
-  it.each<[string, Change]>([
-    ['the store was wiped', wiped],
-    ['the store went back in time', ({ store }) => store.rollBack(4)],
-    ['something has damaged it', damaged],
-  ])('writes its key again after %s', (_, lose) => {
-    const replica = owner();
-    replica.give(3_000, lose, 600);
-    expect(current(replica)).toMatchObject({ gen: 1, owner: 'me', phase: 'open' });
-    expect(replica.state).toMatchObject({ name: 'open', gen: 1 });
-  });
-
-  it('claims again, with a credit, when it learns of a later owner whose key the store has lost: that may still open', () => {
+  it('claims again above what the store has lost: a later owner, with a credit because that may still open, or its own release', () => {
     const replica = owner();
     expect(replica.give(asked(7, 'gone'))).toContain('answer');
     expect(current(replica)).toMatchObject({ gen: 8, owner: 'me', credits: [{ gen: 7, leftMs: 65_000 }] });
     replica.give(replaced);
     expect(replica.state).toMatchObject({ name: 'opening', gen: 8, credits: [] });
-  });
-
-  it('claims again in a higher generation when a replica knows of its release, which the store has lost', () => {
-    const replica = owner();
-    expect(replica.give(asked(1, ''))).toMatch(/^answer beat/);
-    expect(current(replica)).toMatchObject({ gen: 2, owner: 'me' });
+    const released = owner();
+    expect(released.give(asked(1, ''))).toMatch(/^answer beat/);
+    expect(current(released)).toMatchObject({ gen: 2, owner: 'me' });
     expect(owner().give(asked(1, 'me'))).toBe('answer');
   });
 
@@ -389,14 +306,6 @@ describe('an owner', () => {
     },
   );
 
-  it('sends no handshake after one that had no answer, before a write has its credit', () => {
-    const replica = claimed();
-    replica.give('handshake', { mode: 'away' });
-    expect(replica.give(unanswered, 'handshake')).not.toContain('allow');
-    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
-    expect(current(replica)?.credits).toMatchObject([{ gen: 4 }]);
-  });
-
   it('keeps the credit of a handshake that was sent, when its sender voids the one of its displacement', () => {
     const sent = { gen: 4, leftMs: 60_000 };
     const replica = joined({ phase: 'opening', credits: [sent], gen: 4 });
@@ -415,12 +324,6 @@ describe('an owner whose connection was replaced', () => {
     expect(current(replica)).toMatchObject({ phase: 'stopped', owner: '', stop: { by: 'me' } });
   });
 
-  it('does not use a credit after 65 s', () => {
-    const replica = ownerWithCredit();
-    replica.pass(65_001);
-    expect(replica.give(replaced)).toContain('fail');
-  });
-
   it('stops at the fourth eviction in a minute, even with a credit', () => {
     const evictions = [50_000, 40_000, 30_000].map((leftMs) => ({ leftMs }));
     for (const [count, end] of [
@@ -433,15 +336,11 @@ describe('an owner whose connection was replaced', () => {
     }
   });
 
-  it.each<[string, readonly Input[]]>([
-    ['', []],
-    [', also if it reads its own key again', [{ type: 'stop-notice' }]],
-  ])('opens nothing while the store is away, and claims no sooner than a lease after that%s', (_, notice) => {
+  it('opens nothing while the store is away, and claims no sooner than a lease after it has read its own key again', () => {
     const replica = owner();
     replica.owner = 'no-answer';
-    expect(replica.give(engine(false), replaced)).toBe('');
-    expect(replica.pass(60_000)).toBe('');
-    replica.give(engine(true), ...notice);
+    expect(replica.give(engine(false), replaced, 60_000)).toBe('');
+    replica.give(engine(true), { type: 'stop-notice' });
     expect(current(replica)?.phase).toBe('open');
     expect(replica.state.name).toBe('following');
     const { length } = replica.writes;
@@ -471,9 +370,9 @@ describe('an owner whose connection was replaced', () => {
 });
 
 describe('a hand-over', () => {
-  it('offers the ownership to the youngest standby first, then to the next', () => {
+  it('offers the ownership to the youngest standby first, then to the next, but to none that was silent for 3 s', () => {
     const replica = owner();
-    replica.pass(300);
+    replica.give(300, standby('silent', 4), 3_000);
     replica.give(standby('old', 1), standby('young', 3), standby('middle', 2), 'hand-over');
     const { revision } = replica.state;
     const { length } = replica.writes;
@@ -492,16 +391,6 @@ describe('a hand-over', () => {
     const replica = owner();
     expect(replica.give(standby('young'), 'hand-over', heard({ gen: 2, phase: 'opening' }))).toBe('offer');
     expect(replica.give(replaced)).toBe('close end left');
-  });
-
-  it('releases the key if there is no standby, or only one that is silent for 3 s', () => {
-    for (const silent of [[], [standby('young')]]) {
-      const replica = owner();
-      replica.give(...silent);
-      replica.pass(3_000);
-      expect(replica.give('hand-over')).toBe('close end beat left');
-      expect(current(replica)).toMatchObject({ phase: 'free', owner: '', gen: 1 });
-    }
   });
 
   it.each<[string, Input]>([
@@ -552,48 +441,25 @@ describe('a replica whose key the service refuses', () => {
     expect(replica.give(offer({ gen: 5 }))).toBe('');
   });
 
-  it.each<[string, (replica: DrivenElection, store: Store) => unknown, string]>([
-    ['fails if it knows no other candidate', () => undefined, 'stopped'],
-    [
-      'follows if another replica has claimed meanwhile',
-      (_, store) => store.write(keyOf({ gen: 5, owner: 'third' }), 3),
-      'following',
-    ],
-    ['follows if another candidate reports itself meanwhile', (replica) => replica.give(standby('third')), 'following'],
-  ])('%s', (_, before, name) => {
-    const store = storeWith(free);
-    let hasRead = false;
-    const read: Store['read'] = () => {
-      if (!hasRead && replica.election.call?.purpose === 'check-unowned') {
-        hasRead = true;
-        before(replica, store);
-      }
-      return store.read();
-    };
-    const replica = new DrivenElection({}, { ...store, read });
-    replica.give('start', 50, refused);
-    replica.passUntil(() => hasRead);
-    expect(replica.state.name).toBe(name);
+  it.each<[string, Step]>([
+    ['another replica has claimed meanwhile', written({ gen: 5, owner: 'third' })],
+    ['another candidate reports itself meanwhile', standby('third')],
+  ])('reads the key again after 3 s, and follows if %s', (_, meanwhile) => {
+    const replica = claimed();
+    replica.give(refused, { mode: 'away' });
+    replica.passUntil(() => replica.election.call?.purpose === 'check-unowned');
+    expect(replica.now).toBeGreaterThan(3_000);
+    replica.give(meanwhile);
+    replica.answer();
+    expect(replica.state.name).toBe('following');
   });
 });
 
 describe('a replica whose account is used for another feed or service', () => {
-  it.each([true, false])('fails when the owner answers, and names what the owner streams (canOwn: %s)', (canOwn) => {
-    const replica = misfit({ canOwn }, { service: 'a#1' });
-    replica.owner = reportOf();
-    replica.pass(0);
-    expect(replica.effects).toEqual([{ type: 'fail', isReplaced: false, other: { feed: 'market', service: 'a#1' } }]);
-    expect(replica.writes).toEqual([]);
-  });
-
-  it('fails for another service of the same feed, even after a stop', () => {
+  it('fails for another service of the same feed, even after a stop, and follows a key of the first versions, without one', () => {
     expect(misfit({ feed: 'market' }, { service: 'b#2', owner: '', phase: 'stopped' }).state.name).toBe('stopped');
-  });
-
-  it('follows an owner of the first versions, whose key names no service', () => {
     const replica = misfit({ feed: 'market' });
-    replica.owner = reportOf();
-    replica.pass(5_000);
+    replica.give({ owner: reportOf() }, 5_000);
     expect(replica.state).toMatchObject({ name: 'following', other: undefined });
   });
 
@@ -604,41 +470,27 @@ describe('a replica whose account is used for another feed or service', () => {
     expect(misfit().give(offer())).toBe('');
   });
 
-  const me = 'me-0123456789ab00000001';
-  const other = 'other-0123456789ab00000002';
-  it('fails as a follower when an owner of another feed has claimed', () => {
-    const replica = joined({}, { replica: me });
+  it('fails as a follower when an owner of another feed has claimed, which is no standby for it before', () => {
+    const other = 'other-0123456789ab00000002';
+    const replica = joined({}, { replica: 'me-0123456789ab00000001' });
+    replica.give(standby(other));
+    expect(replica.election.standbys).toEqual([]);
     const report = { gen: 4, owner: other, revision: 2 };
     replica.give(written({ gen: 4, owner: other, feed: 'raw' }), { owner: reportOf(report) }, heard(report), 0);
     expect(replica.effects).toEqual([{ type: 'fail', isReplaced: false, other: { feed: 'raw' } }]);
   });
-
-  it('is no standby for the owner', () => {
-    const replica = new DrivenElection({ replica: me });
-    replica.give(standby(other));
-    expect(replica.election.standbys).toEqual([]);
-  });
-});
-
-describe('a key that cannot be read', () => {
-  it('is replaced by an owner that leaves', () => {
-    const replica = owner();
-    replica.give(damaged, 'hand-over');
-    expect(current(replica)).toMatchObject({ phase: 'free' });
-  });
-
-  it('is not claimed by a replica that saw it free before: that one follows', () => {
-    const replica = after(free, damaged, 50);
-    expect(replica.writes).toEqual([]);
-    expect(replica.state.name).toBe('following');
-  });
-
-  it('does not delay a replica that leaves', () => {
-    expect(fresh(damaged).give('hand-over')).toBe('left');
-  });
 });
 
 describe('the key', () => {
+  it('is replaced by an owner that leaves, and not claimed by a replica that saw it free before, if it cannot be read', () => {
+    const replica = owner();
+    replica.give(damaged, 'hand-over');
+    expect(current(replica)).toMatchObject({ phase: 'free' });
+    const follower = after(free, damaged, 50);
+    expect(follower.writes).toEqual([]);
+    expect(follower.state.name).toBe('following');
+  });
+
   it.each([
     ['no JSON', { feed: 'market', epoch: expect.any(Number), gen: 0 }],
     ['{"feed":"other","epoch":-1,"gen":"7"}', { feed: 'market', epoch: expect.any(Number), gen: 0 }],
@@ -662,40 +514,22 @@ describe('the key', () => {
 });
 
 describe('the changes of the owner', () => {
-  const changesOf = (replica: DrivenElection) =>
-    current(replica)?.changes.map((change) => [change.gen, change.owner, change.cause]);
-  const before = { gen: 3, owner: 'other', since: 1, cause: 'first' } as const;
-  const claimedAfter = (key: Partial<ClusterKey>, ...inputs: readonly Input[]) =>
-    after({ changes: [before], ...key }, ...inputs, 3_000);
+  const changes = Array.from({ length: 6 }, (_, gen) => ({ gen, owner: 'other', since: 1, cause: 'first' }) as const);
 
-  it.each<[string, Partial<ClusterKey>, readonly Input[], string]>([
-    ['an owner that did not answer', {}, [], 'silence'],
-    ['an owner that gave the ownership away', free, [], 'released'],
-    ['an operator that resumed the cluster', { ...free, stop: { by: 'other', at: 5 } }, [], 'resumed'],
-  ])('name the cause: %s', (_, key, inputs, cause) => {
-    const replica = claimedAfter(key, ...inputs);
-    expect(changesOf(replica)).toEqual([
-      [3, 'other', 'first'],
-      [4, 'me', cause],
-    ]);
+  it.each<[string, Partial<ClusterKey>, string]>([
+    ['an owner that did not answer', {}, 'silence'],
+    ['an owner that gave the ownership away', free, 'released'],
+    ['an operator that resumed the cluster', { ...free, stop: { by: 'other', at: 5 } }, 'resumed'],
+  ])('are the last six, and name the cause: %s', (_, key, cause) => {
+    const replica = after({ changes, ...key }, 3_000);
+    const claim = { gen: 4, owner: 'me', since: expect.any(Number), cause };
+    expect(current(replica)?.changes).toEqual([...changes.slice(1), claim]);
     expect(current(replica)?.stop).toBeUndefined();
   });
 
-  it('stay in the key while the owner renews it, after a wipe of the store, and after a stop', () => {
-    const replica = claimedAfter({});
-    const changes = changesOf(replica);
-    replica.give('handshake', 'opened', wiped, 1_000);
-    expect(current(replica)).toMatchObject({ phase: 'open', owner: 'me' });
-    expect(changesOf(replica)).toEqual(changes);
-    replica.give(replaced);
-    const stopped = current(replica)!;
-    expect(stopped.phase).toBe('stopped');
-    expect(resumedKey(stopped)).toMatchObject({ phase: 'free', owner: '', stop: stopped.stop, changes: [{}, {}] });
-  });
-
-  it('are the last six', () => {
-    const changes = Array.from({ length: 6 }, (_, gen) => ({ ...before, gen }));
-    const replica = claimedAfter({ changes });
-    expect(changesOf(replica)?.map(([gen]) => gen)).toEqual([1, 2, 3, 4, 5, 4]);
+  it('stay, with the stop as the reason of the next claim, when an operator allows the key again', () => {
+    const stop = { by: 'other', at: 5 };
+    const stopped = keyOf({ owner: '', phase: 'stopped', stop, changes, credits: [credit] });
+    expect(resumedKey(stopped)).toEqual({ ...stopped, gen: 4, phase: 'free', credits: [] });
   });
 });

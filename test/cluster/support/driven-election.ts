@@ -53,7 +53,7 @@ export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', 
 type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
 /** What happens to a replica: an input, time that passes in ms, new fields, or anything else. */
 export type Step = Input | Bare | number | Fields | Change;
-type Fields = Partial<Pick<DrivenElection, 'mode' | 'now' | 'owner' | 'followed' | 'wallShift'>>;
+type Fields = Partial<Pick<DrivenElection, 'mode' | 'owner' | 'followed' | 'wallShift'>>;
 export type Change = (replica: DrivenElection) => unknown;
 type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
   readonly name: string;
@@ -62,8 +62,8 @@ type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
 
 /** An election with a store and a clock set by a test. Questions find no responder unless the test says so. */
 export class DrivenElection {
-  /** `away`: the store doesn't answer. `lost`: it writes, but its answers get lost. */
-  mode: 'good' | 'away' | 'lost' = 'good';
+  /** `away`: the store doesn't answer. */
+  mode: 'good' | 'away' = 'good';
   /** The result of the next questions to the owner. */
   owner: Extract<Input, { readonly type: 'ask' }>['result'] = 'no-responders';
   /** The newest owner whose frames the replica emits. */
@@ -157,7 +157,7 @@ export class DrivenElection {
     if (effect.type === 'write') this.writes.push(`${effect.key.phase} ${effect.key.gen}`);
     if (this.mode === 'away') return [];
     const result = effect.type === 'read' ? this.store.read() : this.store.write(effect.key, effect.expected);
-    return this.mode === 'good' ? this.#give({ type: 'call', id, result }) : [];
+    return this.#give({ type: 'call', id, result });
   }
 }
 
