@@ -2,22 +2,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { concatMap, filter, from, type Observable, Subject, Subscription, throwError } from 'rxjs';
+import { filter, Subject, Subscription, throwError } from 'rxjs';
 import type { EngineFailure } from '../../src/cluster/engine.js';
 import { readPresence, subjectsOf, writeControl } from '../../src/cluster/control.js';
 import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { debug } from '../../src/feed/diagnostics.js';
-import {
-  type FeedEventMessage,
-  type Gap,
-  type FeedOrigin,
-  type PublishedEvent,
-  tradeFeedEvents$,
-} from '../../src/index.js';
+import { type FeedEventMessage, type FeedOrigin, type PublishedEvent, tradeFeedEvents$ } from '../../src/index.js';
 import { eventRecords } from '../../src/protocol/event-record.js';
-import type { Plan } from '../../src/testing/service-options.js';
 import { waitFor } from '../support/wait-for.js';
 import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
 
@@ -71,19 +64,6 @@ const codesOf = ({ events }: TestReplica): readonly string[] =>
 
 const numbers = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => String(from + n));
-
-/** What is where numbers are missing between two frames: `nothing`, or a gap. */
-const breaksOf = ({ events }: TestReplica): readonly string[] => {
-  let last: number | undefined;
-  let since = 'nothing';
-  return events.flatMap((event) => {
-    if (event.type === 'gap') since = 'gap';
-    if (event.type !== 'frame') return [];
-    const [number, before, between] = [Number(event.text()), last, since];
-    [last, since] = [number, 'nothing'];
-    return before === undefined || number === before + 1 ? [] : [between];
-  });
-};
 
 const received = (replica: TestReplica, text: string): Promise<unknown> =>
   waitFor(() => replica.texts().includes(text), {
@@ -140,18 +120,12 @@ describe('replicas of an account', () => {
       await using running = await started('a b c');
       const { replicas, owner, others, push } = running;
       await push(replicas, 'before');
-      const published: unknown[] = [];
-      const publish = (message: unknown) => void published.push(message);
-      subscribe('rx-trade-feed:owner', publish);
       owner[end]();
       expect(owner.cluster.status.role).toBe('left');
       const next = await waitFor(() => others.find((each) => each.cluster.status.role === 'owning'));
       await waitFor(() => others.every((each) => codesOf(each).includes('owner-changed')));
       await push(others, 'after');
-      unsubscribe('rx-trade-feed:owner', publish);
       const event = { type: 'owner-changed', owner: next.cluster.status.replica };
-      const message = { origin: { feed: 'market', where: expect.stringContaining('createFeedCluster') }, event };
-      expect(published).toMatchObject([message, message]);
       for (const replica of others) {
         expect(replica.texts()).toEqual(['before', 'after']);
         expect(codesOf(replica)).toEqual(['owner-changed']);
@@ -196,45 +170,6 @@ describe('replicas of an account', () => {
         expect(codesOf(replica)).toEqual(['owner-changed']);
       }
     } finally {
-      clearInterval(timer);
-    }
-  });
-
-  it.each<[Plan, 'hand-over' | 'kill', number, number]>([
-    ['free', 'hand-over', 500, 1_500],
-    ['free', 'kill', 500, 10_000],
-    ['developer', 'hand-over', 0, 200],
-    ['developer', 'kill', 0, 10_000],
-  ])('report one gap on the plan %s after a %s, with all missing frames in it', async (plan, how, atLeast, atMost) => {
-    await using test = await startTestCluster();
-    test.account.setPlan(plan);
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    const first = await test.owner(...replicas);
-    const others = replicas.filter((replica) => replica !== first);
-    const accepted: number[] = [];
-    const opening = test.service.events$.subscribe(({ type, at }) => {
-      if (type === 'handshake-accepted') accepted.push(at);
-    });
-    let pushed = 0;
-    const timer = setInterval(() => test.push(String((pushed += 1))), 20);
-    try {
-      for (const replica of replicas) await waitFor(() => replica.texts().length > 10);
-      if (how === 'kill') first.kill();
-      else await first.cluster.handOver();
-      for (const replica of others) {
-        const gap = await waitFor(() => replica.events.find(({ type }) => type === 'gap'));
-        const from = replica.texts().length;
-        await waitFor(() => replica.texts().length > from + 10);
-        expect(gap).toMatchObject({ type: 'gap', failure: { code: 'owner-changed' } });
-        const { from: begin, to } = gap as Gap;
-        // A busy process reads the end of the connection late.
-        expect(to - Math.min(begin, accepted.at(-1)!)).toBeGreaterThanOrEqual(atLeast);
-        expect(to - begin).toBeLessThanOrEqual(atMost);
-        expect(replica.events.filter(({ type }) => type === 'gap')).toHaveLength(1);
-        expect(breaksOf(replica)).toEqual(how === 'hand-over' && plan === 'developer' ? [] : ['gap']);
-      }
-    } finally {
-      opening.unsubscribe();
       clearInterval(timer);
     }
   });
@@ -365,15 +300,12 @@ describe('replicas of an account', () => {
     expect(owner.cluster.status.role).toBe('owning');
   });
 
-  it.each<[string, Observable<never>]>([
-    ['at once', throwError(() => new Error('no permission'))],
-    ['later', from(Promise.resolve()).pipe(concatMap(() => throwError(() => new Error('no permission'))))],
-  ])('give the ownership away after a subscriber has subscribed again because of an error: %s', async (_, refusal) => {
+  it('give the ownership away after a subscriber has subscribed again because of an error', async () => {
     const memory = memoryEngine();
     let isRefused = true;
     const engine: ClusterEngine = {
       ...memory,
-      subscribe: (subject) => (isRefused ? refusal : memory.subscribe(subject)),
+      subscribe: (subject) => (isRefused ? throwError(refuse) : memory.subscribe(subject)),
     };
     await using test = await startTestCluster(memory);
     const cluster = createFeedCluster('market', {
@@ -401,18 +333,12 @@ describe('replicas of an account', () => {
     expect(cluster.status).toMatchObject({ role: 'joining', owner: undefined, generation: 0 });
     const subscription = cluster.events$.subscribe();
     await waitFor(() => cluster.status.role === 'owning');
+    await cluster.resume();
+    expect(cluster.status.role).toBe('owning');
     subscription.unsubscribe();
     expect(cluster.status.role).toBe('left');
     expect([roles[0], roles.indexOf('left')]).toEqual(['joining', roles.length - 1]);
-  });
-
-  it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {
-    await using test = await startTestCluster();
-    const replica = await test.startOwner('a');
-    await replica.cluster.resume();
-    expect(replica.cluster.status.role).toBe('owning');
-    replica.unsubscribe();
-    await replica.cluster.handOver();
+    await cluster.handOver();
   });
 });
 
@@ -463,24 +389,6 @@ describe('the log and the channels of a replica', () => {
     expect(withoutAttempts(logged)).toEqual(withoutAttempts(texts));
   };
 
-  it('have the events of its subscriber: another client replaced the connection, after late handshakes', async () => {
-    await using test = await startTestCluster();
-    test.service.setHandshake('unreachable');
-    const replica = test.start('a', { backoff: { initialDelayMs: 1, maxDelayMs: 1 } });
-    await has(replica, 'disconnected');
-    test.service.setHandshake('normal');
-    await has(replica, 'opened');
-    for (const type of ['gap', 'stopped']) {
-      const { baseUrl } = test.service;
-      const foreign = tradeFeedEvents$('market', { baseUrl, apiKey: test.apiKey }).subscribe({
-        error: () => undefined,
-      });
-      await has(replica, type);
-      foreign.unsubscribe();
-    }
-    expectShown(replica);
-  });
-
   it('have the events of its subscriber: the service refuses the key', async () => {
     await using test = await startTestCluster();
     const replica = test.start('a', { apiKey: 'not-a-key' });
@@ -528,7 +436,7 @@ describe('the operator of a cluster', () => {
     expect(await resumeCluster(engine, 'main')).toBe(false);
   });
 
-  it('moves the ownership to another replica, and back', async () => {
+  it('moves the ownership to another replica, and back, and reads why the owner changed', async () => {
     const engine = memoryEngine();
     const presences = new Set<string | undefined>();
     engine.subscribe(standby).subscribe((data) => presences.add(readPresence(data)?.replica));
@@ -546,12 +454,6 @@ describe('the operator of a cluster', () => {
       changes += 1;
       await waitFor(() => [one, other].every((each) => codesOf(each).length === changes));
     }
-    cluster.push('a', 'b');
-    await waitFor(() => [one, other].every(({ texts }) => texts().length === 2));
-    expect([one, other].map(({ texts, error }) => [texts(), error()])).toEqual([
-      [['a', 'b'], undefined],
-      [['a', 'b'], undefined],
-    ]);
     // A replica's old run has a different id.
     const after = (await readClusterState(engine, 'main', 1)).key;
     expect(after?.owner).toBe(owner.cluster.status.replica);
