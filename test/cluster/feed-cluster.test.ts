@@ -4,10 +4,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { filter, Subject, Subscription, throwError } from 'rxjs';
 import type { EngineFailure } from '../../src/cluster/engine.js';
-import { readPresence, subjectsOf, writeControl } from '../../src/cluster/control.js';
+import { subjectsOf, writeControl } from '../../src/cluster/control.js';
 import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
-import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
+import { readClusterState, resumeCluster } from '../../src/cluster/operate.js';
 import { debug } from '../../src/feed/diagnostics.js';
 import { type FeedEventMessage, type FeedOrigin, type PublishedEvent, tradeFeedEvents$ } from '../../src/index.js';
 import { eventRecords } from '../../src/protocol/event-record.js';
@@ -427,41 +427,5 @@ describe('the operator of a cluster', () => {
     for (const each of messages) engine.publish(standby, writeControl(each));
     engine.publish(standby, Buffer.from('?'));
     expect((await state).standbys).toEqual([messages[1], messages[0]]);
-  });
-
-  it('reads no key before the first owner', async () => {
-    const engine = memoryEngine();
-    expect(await readClusterState(engine, 'main', 1)).toEqual({ key: undefined, standbys: [] });
-    expect(await requestHandOver(engine, 'main')).toBe(false);
-    expect(await resumeCluster(engine, 'main')).toBe(false);
-  });
-
-  it('moves the ownership to another replica, and back, and reads why the owner changed', async () => {
-    const engine = memoryEngine();
-    const presences = new Set<string | undefined>();
-    engine.subscribe(standby).subscribe((data) => presences.add(readPresence(data)?.replica));
-    await using cluster = await startTestCluster(engine);
-    const [one, other] = [cluster.start('one'), cluster.start('other')];
-    const owner = await cluster.owner(one, other);
-    const rest = owner === one ? other : one;
-    const { key } = await readClusterState(engine, 'main', 1);
-    expect(key).toMatchObject({ owner: owner.cluster.status.replica, phase: 'open' });
-    let changes = 0;
-    for (const next of [rest, owner]) {
-      await waitFor(() => presences.has(next.cluster.status.replica));
-      expect(await requestHandOver(engine, 'main')).toBe(true);
-      await waitFor(() => next.cluster.status.role === 'owning');
-      changes += 1;
-      await waitFor(() => [one, other].every((each) => codesOf(each).length === changes));
-    }
-    // A replica's old run has a different id.
-    const after = (await readClusterState(engine, 'main', 1)).key;
-    expect(after?.owner).toBe(owner.cluster.status.replica);
-    const names = after?.changes.map((change) => [change.owner.replace(/-[^-]*$/, ''), change.cause]);
-    expect(names).toEqual([
-      [owner.name, 'first'],
-      [rest.name, 'hand-over'],
-      [owner.name, 'hand-over'],
-    ]);
   });
 });

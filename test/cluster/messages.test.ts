@@ -1,13 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MessageChannel } from 'node:worker_threads';
 import { Decoder, encode, encodeParts, type FeedMessage, type MessageHead } from '../../src/cluster/messages.js';
 import { Outbox, Publisher } from '../../src/cluster/publisher.js';
-import { kindOf, PayloadKind } from '../../src/frames/received-frame.js';
 import { createTradeFeedError, Frame, type LifecycleEvent } from '../../src/index.js';
 import { cases } from '../support/cases.js';
-import { receivedIn } from '../support/received-in.js';
 
 const maxFrameBytes = 1_000_000;
 const decoderOf = (self = 'self', limit = maxFrameBytes) => new Decoder('market', limit, () => self);
@@ -146,14 +143,6 @@ describe('the messages of an owner', () => {
     );
   });
 
-  it('keep the kind of a payload: what is known to be ASCII is decoded as ASCII', () => {
-    const kinds = Object.values(PayloadKind).flatMap((kind) => {
-      const [part] = encodeParts(head0, receivedIn(Buffer.from('abc'), 0, 3, { kind }), 1_024);
-      return framesIn(decoderOf().decode(part!)).map(kindOf);
-    });
-    expect(kinds).toEqual(Object.values(PayloadKind));
-  });
-
   it('give no frame if one of its parts is missing, and the next frame is read', () => {
     const parts = encodeParts(head0, ofSize(5_000), 1_024);
     const next = encodeParts({ ...head0, sequence: 8, frames: 8 }, ofSize(5_000), 1_024);
@@ -193,22 +182,6 @@ describe('the messages of an owner', () => {
     ['larger than the limit for frames', decoderOf('', 4_999), () => encodeParts(head0, ofSize(5_000), 1_024)],
   ])('%s are dropped', (_, decoder, messages) => {
     for (const bytes of messages()) expect(decoder.decode(bytes)).toBeUndefined();
-  });
-
-  it('cannot be transferred to another thread: that would empty the other frames of the message', () => {
-    const frames = ['one', 'two', 'three'].map((text) => new Frame('market', Buffer.from(text), false, 1, 0));
-    const read = framesIn(decoderOf().decode(Uint8Array.from(bytesOf(head0, frames))));
-    const { port1, port2 } = new MessageChannel();
-    for (const { data } of read) {
-      try {
-        port1.postMessage(data, [data.buffer as ArrayBuffer]);
-      } catch (error) {
-        expect((error as Error).name).toBe('DataCloneError');
-      }
-    }
-    port1.close();
-    port2.close();
-    expect(read.map((frame) => frame.text())).toEqual(['one', 'two', 'three']);
   });
 });
 

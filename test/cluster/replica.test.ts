@@ -361,18 +361,6 @@ describe('the times of a stream whose owners have clocks that differ by an hour'
 });
 
 describe('a replica without subscribers', () => {
-  it('ends without an event if the key cannot be read while it gives the ownership away', async () => {
-    await using test = await startTestCluster();
-    const replica = await test.startOwner('a');
-    await overwrite(test.engine, 'nothing');
-    const { length } = replica.events;
-    replica.unsubscribe();
-    await waitFor(async () => (await test.engine.request(names.owner, Buffer.from('?'), 1)).type === 'no-responders');
-    await nextTurn();
-    expect(replica.events).toHaveLength(length);
-    expect(replica.error()).toBeUndefined();
-  });
-
   it('ends at once if it has stopped', async () => {
     const engine = memoryEngine();
     await overwrite(engine, writeKey(keyOf({ owner: '', phase: 'stopped' })));

@@ -68,19 +68,6 @@ describeInstalled('nats', 'a log on JetStream', () => {
     reader.stop();
   });
 
-  it('has one of two writers that begin at the same time', async () => {
-    const { log, other } = open();
-    const logs = [log, other] as const;
-    await append(log, [opened(), frame(1)]);
-    const writers = logs.map((each) => startWriter(each));
-    await waitFor(() => writers.some(({ errors }) => errors.length > 0));
-    const lasting = writers.filter(({ errors }) => errors.length === 0);
-    expect(lasting).toHaveLength(1);
-    lasting[0]!.send(opened(2_000), frame(2, 2_001));
-    await lasting[0]!.end();
-    expect(textsOf(await all(log))).toEqual(texts(1, 3));
-  });
-
   it('goes on with the same records when the server accepts them again', async () => {
     const { name, log, other } = open();
     const errors: LogError[] = [];
