@@ -106,7 +106,9 @@ describe('the checksum of a line', () => {
   const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
 
   it('is the last member of the header and of each record, so that other programs can read the rest', async () => {
-    await write([opened(), frame(0), { ...gapOf(1_001, 1_002), missed: 7 }]);
+    const text = '{"n":"é🙂"}';
+    const other = Object.assign(frame(0), { data: Buffer.from(text) });
+    await write([opened(), other, { ...gapOf(1_001, 1_002), missed: 7 }]);
     const lines = linesOf(segments()[0]!);
     expect(lines).toHaveLength(4);
     for (const line of lines) {
@@ -115,15 +117,7 @@ describe('the checksum of a line', () => {
       expect(fields['crc']).toBe(crc32(line.slice(0, line.lastIndexOf(',"crc":'))));
     }
     for (const record of await read()) expect(record).not.toHaveProperty('crc');
-  });
-
-  it('is of the bytes of a text that is not ASCII', async () => {
-    const text = '{"n":"é🙂"}';
-    const other = Object.assign(frame(0), { data: Buffer.from(text) });
-    await write([opened(), other, frame(1)]);
-    expect(textsOf(await read())).toEqual([text, '{"n":1}']);
-    for (const line of linesOf(segments()[0]!))
-      expect(crc32(line.slice(0, line.lastIndexOf(',"crc":')))).toBe((JSON.parse(line) as { crc: number }).crc);
+    expect(textsOf(await read())).toEqual([text]);
   });
 
   it('may not be missing in a log, but a file of another program has none', async () => {

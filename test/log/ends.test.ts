@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import type { Subscription } from 'rxjs';
 import { untilAborted } from '../../src/interop/index.js';
 import { feedLog, inspectLog, verifyLog } from '../../src/log/index.js';
 import { waitFor } from '../support/wait-for.js';
-import { done, frames, opened, path, segments, write } from './support.js';
+import { compress, done, frames, opened, path, segments, write } from './support.js';
 
 /** What this process has open: files, watched folders, and the timers of the event loop. */
 const held = (): Readonly<Record<string, number>> => {
@@ -32,10 +31,6 @@ const watchedBy = (fd: string): readonly string[] =>
     .filter((line) => line.startsWith('inotify'));
 const drain = async (iterable: AsyncIterable<unknown>): Promise<void> => {
   for await (const _each of iterable);
-};
-const compress = (segment: string): void => {
-  writeFileSync(`${segment}.gz`, gzipSync(readFileSync(segment)));
-  rmSync(segment);
 };
 const damage = (segment: string): void => {
   const bytes = readFileSync(segment);

@@ -6,8 +6,7 @@ import { basename, dirname } from 'node:path';
 import { firstValueFrom } from 'rxjs';
 import { Bell } from '../../src/log/bell.js';
 import { feedLog, inspectLog, verifyLog } from '../../src/log/index.js';
-import { LogReader } from '../../src/log/reader.js';
-import { done, frame, frames, opened, path, read, segments, write } from './support.js';
+import { done, frame, frames, opened, path, read, readerOf, segments, write } from './support.js';
 
 /** What may be where a log has a file. */
 const things: Readonly<Record<string, (at: string) => void>> = {
@@ -16,6 +15,8 @@ const things: Readonly<Record<string, (at: string) => void>> = {
   'a device': (at) => fs.symlinkSync('/dev/zero', at),
   'a terminal': (at) => fs.symlinkSync('/dev/ptmx', at),
 };
+
+const refusal = /can't be a part of a log|is a folder/;
 
 describe.each(Object.entries(things))('%s', (_what, make) => {
   const next = '0000000000000021.ndjson';
@@ -43,19 +44,17 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
   it('with the name of the newest segment or of the lock is an error for the writer', async () => {
     await stored();
     make(path(`market/${next}`));
-    await expect(write([frame(30)])).rejects.toThrow(/can't be a part of a log|is a folder/);
+    await expect(write([frame(30)])).rejects.toThrow(refusal);
     fs.rmSync(path(`market/${next}`), { recursive: true });
     fs.rmSync(path('market/writer.json'));
     make(path('market/writer.json'));
-    await expect(write([frame(30)])).rejects.toThrow(/can't be a part of a log|is a folder/);
+    await expect(write([frame(30)])).rejects.toThrow(refusal);
   });
 
   it('with the name of a cursor is an error for its consumer, and shown by the status', async () => {
     await stored();
     make(path('market/cursors/db.json'));
-    await expect(firstValueFrom(feedLog(path()).consume$('db', done))).rejects.toThrow(
-      /can't be a part of a log|is a folder/,
-    );
+    await expect(firstValueFrom(feedLog(path()).consume$('db', done))).rejects.toThrow(refusal);
     await expect(feedLog(path()).committed('db')).rejects.toMatchObject({ code: 'log-corrupt' });
     expect((await inspectLog(path())).consumers).toMatchObject([
       { name: 'db', problem: expect.stringContaining("isn't a file") },
@@ -64,11 +63,8 @@ describe.each(Object.entries(things))('%s', (_what, make) => {
 });
 
 /** A reader for which time stands still: only a ring wakes it. */
-const waiting = (folder: string) => {
-  const bell = new Bell(folder, () => () => undefined);
-  const machine = { disk: fs, now: () => 0, bell, gunzip: (bytes: Buffer) => Promise.resolve(bytes), turn: done };
-  return new LogReader(folder, { from: 'earliest', follow: true, onDamage: 'gap' }, { ...machine, bufferBytes: 1_000 });
-};
+const waiting = (folder = path()) =>
+  readerOf({ now: () => 0, bell: new Bell(folder, () => () => undefined) }, {}, folder);
 
 describe('the first record of a log', () => {
   it.each([
@@ -93,7 +89,7 @@ describe('the first record of a log', () => {
   });
 
   it('wakes a reader of this process in the turn in which it is written', async () => {
-    const reader = waiting(path());
+    const reader = waiting();
     const first = reader.next();
     await write([opened(), frame(1)]);
     expect(await first).toMatchObject([{ offset: 0 }, { offset: 1 }]);
@@ -102,7 +98,7 @@ describe('the first record of a log', () => {
 
   it('also wakes a reader after the folder was removed and made again', async () => {
     await write([opened(), frame(1)]);
-    const reader = waiting(path());
+    const reader = waiting();
     expect(await reader.next()).toHaveLength(2);
     const later = reader.next();
     fs.rmSync(path(), { recursive: true });
@@ -123,10 +119,7 @@ it('a reader gives back the memory that one large frame needed', async () => {
       (fs.read as (...all: readonly unknown[]) => void)(fd, buffer, ...rest);
     },
   };
-  const bell = { listen: () => undefined, heard: done, close: () => undefined } as unknown as Bell;
-  const machine = { disk, now: Date.now, bell, gunzip: (bytes: Buffer) => Promise.resolve(bytes), turn: done };
-  const settings = { from: 'earliest', follow: false, onDamage: 'gap' } as const;
-  const reader = new LogReader(path(), settings, { ...machine, bufferBytes: 1_000 } as never);
+  const reader = readerOf({ disk }, { follow: false });
   for (let records = await reader.next(); records !== undefined;) records = await reader.next();
   expect(Math.max(...sizes)).toBeGreaterThan(4_000_000);
   expect(sizes.at(-1)).toBe(1_000);

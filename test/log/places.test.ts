@@ -2,60 +2,43 @@ import { describe, expect, it } from '@jest/globals';
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import { firstValueFrom, Subject } from 'rxjs';
-import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
+import { type AppendOptions, feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { waitFor } from '../support/wait-for.js';
-import { append, follow, frame, frames, opened, path, read, segments, startWriter, textsOf, write } from './support.js';
+import { append, cut, follow, frame, frames, gapsOf, offsetsOf, opened, path, read } from './support.js';
+import { replace, segments, startWriter, textsOf, tip, write } from './support.js';
 
 const newest = () => segments().at(-1)!;
-const offsetsOf = (records: readonly LogRecord[]) =>
-  records.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
-const gapsOf = (records: readonly LogRecord[]) => records.flatMap((record) => (record.type === 'gap' ? [record] : []));
 /** The frames of a reader, and those that its gaps count. */
 const counted = (records: readonly LogRecord[]) =>
   gapsOf(records).reduce((sum, { missed = NaN }) => sum + missed, textsOf(records).length);
-const cut = (file: string, share: number) => fs.truncateSync(file, Math.floor(fs.statSync(file).size * share));
-const replace = (file: string) => {
-  fs.copyFileSync(file, path('copy'));
-  fs.renameSync(path('copy'), file);
+/** A writer that has stored frames, and what its `onError` receives. */
+const start = async (count = 50, options: AppendOptions = {}) => {
+  const reported: LogError[] = [];
+  const writer = startWriter(feedLog(path()), { onError: (error) => void reported.push(error), ...options });
+  writer.send(opened(), ...frames(0, count));
+  await waitFor(async () => textsOf(await read()).length === count);
+  return { ...writer, reported };
 };
 
 describe('a writer whose newest segment or folder is no longer in its place', () => {
-  const segmentIs: readonly (readonly [string, () => void])[] = [
-    ['removed', () => fs.rmSync(newest())],
-    ['moved', () => fs.renameSync(newest(), path('elsewhere'))],
-    [
-      'removed, and another link of it remains',
-      () => {
-        fs.linkSync(newest(), path('link'));
-        fs.rmSync(newest());
-      },
-    ],
-    ['replaced by a copy', () => replace(newest())],
-    ['cut to nothing', () => cut(newest(), 0)],
-    ['cut in the middle', () => cut(newest(), 0.5)],
-  ];
-  const folderIs: readonly (readonly [string, () => void])[] = [
-    ['removed', () => fs.rmSync(path(), { recursive: true })],
-    ['moved', () => fs.renameSync(path(), path('elsewhere'))],
-    [
-      'removed and made again',
-      () => {
-        fs.rmSync(path(), { recursive: true });
-        fs.mkdirSync(path());
-      },
-    ],
-  ];
-  const all = [
-    ...segmentIs.map(([how, act]) => [`its segment is ${how}`, act] as const),
-    ...folderIs.map(([how, act]) => [`its folder is ${how}`, act] as const),
-  ];
+  const remove = (place: string) => fs.rmSync(place, { recursive: true });
 
-  it.each(all)('says so at once, and goes on with the exact number of lost frames: %s', async (_how, act) => {
-    const log = feedLog(path());
-    const reported: LogError[] = [];
-    const { send, errors, end } = startWriter(log, { onError: (error) => void reported.push(error) });
-    const reader = follow(log);
-    send(opened(), ...frames(0, 50));
+  it.each<[string, () => void]>([
+    ['its segment is removed', () => remove(newest())],
+    ['its segment is moved', () => fs.renameSync(newest(), path('elsewhere'))],
+    [
+      'its segment is removed, and another link of it remains',
+      () => [fs.linkSync(newest(), path('link')), remove(newest())],
+    ],
+    ['its segment is replaced by a copy', () => replace(newest())],
+    ['its segment is cut to nothing', () => cut(newest(), 0)],
+    ['its segment is cut in the middle', () => cut(newest(), 0.5)],
+    ['its folder is removed', () => remove(path())],
+    ['its folder is moved', () => fs.renameSync(path(), path('elsewhere'))],
+    ['its folder is removed and made again', () => (remove(path()), fs.mkdirSync(path()))],
+  ])('says so at once, and goes on with the exact number of lost frames: %s', async (_how, act) => {
+    const { send, errors, end, reported } = await start();
+    const reader = follow(feedLog(path()));
     await waitFor(() => textsOf(reader.records).length === 50);
     const before = [...reader.records];
     act();
@@ -81,14 +64,9 @@ describe('a writer whose newest segment or folder is no longer in its place', ()
   });
 
   it('finds it also when lines were written after it was cut', async () => {
-    const reported: LogError[] = [];
-    const { send, end } = startWriter(feedLog(path()), { onError: (error) => void reported.push(error) });
-    send(opened(), ...frames(0, 50));
-    await waitFor(async () => textsOf(await read()).length === 50);
+    const { send, end, reported } = await start();
     // A look at it comes four times a second.
-    await waitFor(
-      () => (JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number }).offset > 50,
-    );
+    await waitFor(() => tip().offset > 50);
     cut(newest(), 0);
     send(...frames(50, 120));
     await waitFor(() => reported.length > 0);
@@ -99,10 +77,7 @@ describe('a writer whose newest segment or folder is no longer in its place', ()
   });
 
   it('has the number in the log also if it ends before it has looked', async () => {
-    const reported: LogError[] = [];
-    const { send, end } = startWriter(feedLog(path()), { onError: (error) => void reported.push(error) });
-    send(opened(), ...frames(0, 50));
-    await waitFor(async () => textsOf(await read()).length === 50);
+    const { send, end, reported } = await start();
     fs.rmSync(newest());
     send(...frames(50, 60));
     await end();
@@ -111,19 +86,14 @@ describe('a writer whose newest segment or folder is no longer in its place', ()
   });
 
   it('ends its stream with the failure by default', async () => {
-    const { send, errors } = startWriter(feedLog(path()));
-    send(opened(), ...frames(0, 50));
-    await waitFor(async () => textsOf(await read()).length === 50);
+    const { errors } = await start(50, { onError: 'error' });
     fs.rmSync(newest());
     await waitFor(() => errors.length > 0);
     expect(errors).toMatchObject([{ code: 'log-write-failed', message: expect.stringContaining(basename(path())) }]);
   });
 
   it('takes another hard link of its segment for what it is: a copy that costs nothing', async () => {
-    const reported: LogError[] = [];
-    const { send, errors, end } = startWriter(feedLog(path()), { onError: (error) => void reported.push(error) });
-    send(opened(), ...frames(0, 5));
-    await waitFor(async () => textsOf(await read()).length === 5);
+    const { send, errors, end, reported } = await start(5);
     fs.linkSync(newest(), path('link'));
     send(...frames(5, 10));
     await waitFor(async () => textsOf(await read()).length === 10);
@@ -134,13 +104,6 @@ describe('a writer whose newest segment or folder is no longer in its place', ()
 
 describe('a writer whose lock is no longer in its place', () => {
   const lock = () => path('market/writer.json');
-  const start = async () => {
-    const reported: LogError[] = [];
-    const writer = startWriter(feedLog(path()), { onError: (error) => void reported.push(error) });
-    writer.send(opened(), ...frames(0, 50));
-    await waitFor(async () => textsOf(await read()).length === 50);
-    return { ...writer, reported };
-  };
 
   it.each([
     ['removed', () => fs.rmSync(lock())],
@@ -188,9 +151,7 @@ describe('a writer whose lock is no longer in its place', () => {
   });
 
   it('is not fenced out by a file without a record where its next segment begins', async () => {
-    const { send, errors, end } = startWriter(feedLog(path()), { segmentBytes: 1 });
-    send(opened(), frame(1));
-    await waitFor(async () => textsOf(await read()).length === 1);
+    const { send, errors, end } = await start(1, { segmentBytes: 1 });
     fs.writeFileSync(path('market/0000000000000002.ndjson'), '{"offset":2,"ty');
     send(frame(2), frame(3));
     await end();

@@ -89,6 +89,37 @@ describe('retention by age', () => {
     expect(left()).toEqual([3, 4, 5]);
   });
 
+  // Each step sets the clock, if it does, then passes time, and says what is left.
+  it.each<[string, days: readonly number[], ...steps: (readonly [setMs: number, ms: number, left: number[]])[]]>([
+    [
+      'believes a jump that stays',
+      [6.5, 5, 4, 3, 0],
+      [0, 2 * minute, [0, 1, 2, 3, 4]],
+      [2.5 * day, 2 * minute, [2, 3, 4]],
+    ],
+    [
+      'goes by the other records if some were stored while the clock was 30 days ahead',
+      [6, -24, 5, 4, 3, -23, 1, 0],
+      [0, 2 * minute, [0, 1, 2, 3, 4, 5, 6, 7]],
+      [0, 1.5 * day, [1, 2, 3, 4, 5, 6, 7]],
+      [0, 2 * day, [3, 4, 5, 6, 7]],
+    ],
+    [
+      'is late by as much as a clock was ahead, if that time has passed since, and never early',
+      [9, 6, 8, 7.5, 0],
+      [0, 2 * minute, [1, 2, 3, 4]],
+      [0, day, [4]],
+    ],
+  ])('%s', async (_title, days, ...steps) => {
+    await segmentsAt(...days);
+    const { time, run } = keeps();
+    for (const [setMs, ms, expected] of steps) {
+      time.wall += setMs;
+      run(ms);
+      expect(left()).toEqual(expected);
+    }
+  });
+
   it('removes nothing because the clock is 30 days ahead for a moment, and goes on when it is right again', async () => {
     await segmentsAt(6.5, 5, 4, 3, 0);
     const { time, retention, run, pass } = keeps();
@@ -102,35 +133,6 @@ describe('retention by age', () => {
     expect(left()).toHaveLength(5);
     run(day);
     expect(left()).toEqual([1, 2, 3, 4]);
-  });
-
-  it('believes a jump that stays', async () => {
-    await segmentsAt(6.5, 5, 4, 3, 0);
-    const { time, run } = keeps();
-    run(2 * minute);
-    time.wall += 2.5 * day;
-    run(2 * minute);
-    expect(left()).toEqual([2, 3, 4]);
-  });
-
-  it('goes by the other records if some were stored while the clock was 30 days ahead', async () => {
-    await segmentsAt(6, -24, 5, 4, 3, -23, 1, 0);
-    const { run } = keeps();
-    run(2 * minute);
-    expect(left()).toHaveLength(8);
-    run(1.5 * day);
-    expect(left()).toEqual([1, 2, 3, 4, 5, 6, 7]);
-    run(2 * day);
-    expect(left()).toEqual([3, 4, 5, 6, 7]);
-  });
-
-  it('is late by as much as a clock was ahead, if that time has passed since, and never early', async () => {
-    await segmentsAt(9, 6, 8, 7.5, 0);
-    const { run } = keeps();
-    run(2 * minute);
-    expect(left()).toEqual([1, 2, 3, 4]);
-    run(day);
-    expect(left()).toEqual([4]);
   });
 
   it('goes by the same times when it has compressed a segment', async () => {

@@ -1,26 +1,34 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { AppendOptions, FeedLog, LogError, LogRecord, ReadOptions } from '../../src/log/index.js';
 import { feedLog } from '../../src/log/index.js';
+import { LogReader } from '../../src/log/reader.js';
+import type { ReaderSettings } from '../../src/log/records.js';
 import { Frame } from '../../src/protocol/frame.js';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'feed-log-'));
+  folder = fs.mkdtempSync(join(tmpdir(), 'feed-log-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => fs.rmSync(folder, { recursive: true }));
 
 /** Returns a path in a folder that each test has for itself. */
 export const path = (name = 'market'): string => join(folder, name);
 /** The paths of the segments of the log `market`. */
 export const segments = (): readonly string[] =>
-  readdirSync(path())
+  fs
+    .readdirSync(path())
     .filter((name) => name.includes('.ndjson'))
     .sort()
     .map((name) => join(path(), name));
+
+/** Makes a file shorter. */
+export const cut = (file: string, share: number): void =>
+  fs.truncateSync(file, Math.floor(fs.statSync(file).size * share));
 
 /** A frame whose payload has its number, at 1 000 ms plus its number. */
 export const frame = (n: number, at = 1_000 + n): Frame => new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);
@@ -48,6 +56,30 @@ export const follow = (log: FeedLog, options: ReadOptions = {}) => {
   return { records, errors, stop: () => subscription.unsubscribe() };
 };
 
+/** A reader that nothing wakes, on any disk or machine. */
+export const readerOf = (machine: object = {}, settings: Partial<ReaderSettings> = {}, target = path()): LogReader => {
+  const bell = { listen: () => undefined, heard: done, close: () => undefined };
+  const gunzip = (bytes: Buffer) => Promise.resolve(gunzipSync(bytes));
+  const all = { disk: fs, now: Date.now, bell, gunzip, turn: done, bufferBytes: 1_000, ...machine };
+  const isFile = target.endsWith('.ndjson');
+  return new LogReader(target, { from: 'earliest', follow: true, onDamage: 'gap', ...settings }, all as never, isFile);
+};
+
+export const compress = (segment: string): void => {
+  fs.writeFileSync(`${segment}.gz`, gzipSync(fs.readFileSync(segment)));
+  fs.rmSync(segment);
+};
+
+/** Puts a copy in the place of a file. */
+export const replace = (file: string): void => {
+  fs.copyFileSync(file, path('copy'));
+  fs.renameSync(path('copy'), file);
+};
+
+/** The fields of the file by which a log has one writer. */
+export const tip = () =>
+  JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number; log: string };
+
 /** A writer whose source stays open. */
 export const startWriter = (log: FeedLog, options: AppendOptions = {}) => {
   const source = new Subject<unknown>();
@@ -69,6 +101,10 @@ export const startWriter = (log: FeedLog, options: AppendOptions = {}) => {
   return { send, errors, end };
 };
 
+export const offsetsOf = (records: readonly LogRecord[]): readonly number[] =>
+  records.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
+export const gapsOf = (records: readonly LogRecord[]) =>
+  records.flatMap((record) => (record.type === 'gap' ? [record] : []));
 export const textsOf = (records: readonly unknown[]): readonly string[] =>
   (records as readonly LogRecord[]).flatMap((record) => (record.type === 'frame' ? [record.text()] : []));
 export const texts = (begin: number, end: number): readonly string[] => textsOf(frames(begin, end));

@@ -1,18 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fs from 'node:fs';
-import { lastValueFrom, toArray } from 'rxjs';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { feedLog, inspectLog, verifyLog } from '../../src/log/index.js';
+import { inspectLog, verifyLog } from '../../src/log/index.js';
 import { openLog } from '../../src/log/recovery.js';
-import { LogReader } from '../../src/log/reader.js';
 import { type Disk, headOf, listSegments, type Machine } from '../../src/log/segments.js';
 import type { From } from '../../src/log/records.js';
-import { frames, opened, path, read, segments, short, write } from './support.js';
+import { compress, done, frames, offsetsOf, opened, path, read, readerOf, segments, short, write } from './support.js';
 
-const compress = (segment: string): void => {
-  fs.writeFileSync(`${segment}.gz`, gzipSync(fs.readFileSync(segment)));
-  fs.rmSync(segment);
-};
 const remove = (segment: string): void => fs.rmSync(segment);
 const stored = async (): Promise<readonly string[]> => {
   await write([opened(), ...frames(0, 60)], { segmentBytes: 2_000 });
@@ -21,26 +14,22 @@ const stored = async (): Promise<readonly string[]> => {
 };
 
 /** A disk on which something happens once, directly after the folder is listed. */
-const changing = (change: () => void): Disk => {
-  let isDone = false;
+const changing = (...changes: (() => void)[]): Disk => {
   const readdirSync = (folder: string) => {
     const names = fs.readdirSync(folder);
-    if (!isDone) change();
-    isDone = true;
+    changes.pop()?.();
     return names;
   };
   return { ...fs, readdirSync } as unknown as Disk;
 };
 
 const readOn = async (disk: Disk, from: From) => {
-  const bell = { listen: () => undefined, heard: () => Promise.resolve(), close: () => undefined };
-  const gunzip = (bytes: Buffer) => Promise.resolve(gunzipSync(bytes));
-  const machine = { disk, now: Date.now, bell, gunzip, turn: () => Promise.resolve(), bufferBytes: 1_000 };
-  const reader = new LogReader(path(), { from, follow: false, onDamage: 'gap' }, machine as never);
+  const reader = readerOf({ disk }, { from, follow: false });
   const records = [];
   for (let batch = await reader.next(); batch !== undefined; batch = await reader.next()) records.push(...batch);
   return short(records);
 };
+
 describe('a listing that is out of date when it is used', () => {
   const places: readonly From[] = ['earliest', { time: 1_030 }, { offset: 30 }, 'latest'];
 
@@ -61,11 +50,8 @@ describe('a listing that is out of date when it is used', () => {
 
   it('does not stop a reader when it is removed up to the newest segment', async () => {
     const all = await stored();
-    const got = await readOn(
-      changing(() => all.slice(0, -1).forEach(remove)),
-      { time: 1_010 },
-    );
-    expect(got.at(-1)).toBe('60:{"n":59}');
+    const disk = changing(() => all.slice(0, -1).forEach(remove));
+    expect((await readOn(disk, { time: 1_010 })).at(-1)).toBe('60:{"n":59}');
   });
 
   it('does not stop the writer that opens the log', async () => {
@@ -75,14 +61,8 @@ describe('a listing that is out of date when it is used', () => {
       remove(path('market/0000000000000061.ndjson'));
       compress(all.at(-1)!);
     });
-    const machine = {
-      disk,
-      lockFile: () => true,
-      boot: () => 'boot',
-      newId: () => 'id',
-      now: () => 5,
-    } as unknown as Machine;
-    const { tip, place } = openLog(path(), machine);
+    const machine = { disk, lockFile: () => true, boot: () => 'boot', newId: () => 'id', now: () => 5 };
+    const { tip, place } = openLog(path(), machine as unknown as Machine);
     fs.closeSync(tip.fd);
     expect(place.frames).toBe(60);
   });
@@ -105,13 +85,10 @@ describe('a listing that is out of date when it is used', () => {
 });
 
 describe('a compressed segment that is damaged', () => {
-  const damaged = async (n: number, cut: (bytes: Buffer) => Buffer) => {
-    const all = await stored();
-    const before = await read().then(short);
-    compress(all[n]!);
-    const file = `${all[n]!}.gz`;
-    fs.writeFileSync(file, cut(fs.readFileSync(file)));
-    return { file, before };
+  const damage = (segment: string, cut: (bytes: Buffer) => Buffer): string => {
+    compress(segment);
+    fs.writeFileSync(`${segment}.gz`, cut(fs.readFileSync(`${segment}.gz`)));
+    return `${segment}.gz`;
   };
   const ways: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
     ['in the middle', (bytes) => Buffer.from(bytes).fill(0x55, 40, 60)],
@@ -121,7 +98,9 @@ describe('a compressed segment that is damaged', () => {
   ];
 
   it.each(ways)('%s is a gap for readers, and one damaged file for the status', async (_what, cut) => {
-    const { file, before } = await damaged(1, cut);
+    const all = await stored();
+    const before = await read().then(short);
+    const file = damage(all[1]!, cut);
     for (const from of [{ time: 1_005 }, { time: 1_040 }, 'earliest', { offset: 3 }] as const) {
       const got = await read({ from }).then(short);
       expect(got.filter((each) => !before.includes(each) && !each.startsWith('-:'))).toEqual([]);
@@ -132,21 +111,73 @@ describe('a compressed segment that is damaged', () => {
     const status = await inspectLog(path());
     expect(status).toMatchObject({ offset: 0, end: 61 });
     expect(status.segments).toHaveLength(segments().length);
-    const { damaged: lines } = await verifyLog(path());
-    expect(lines).toEqual([expect.objectContaining({ path: file })]);
+    expect((await verifyLog(path())).damaged).toEqual([expect.objectContaining({ path: file })]);
   });
 
   it.each(ways)('%s does not stop a writer, even if it is the newest one', async (_what, cut) => {
-    await damaged(segments.length, cut);
-    const last = segments().at(-1)!;
-    if (!last.endsWith('.gz')) {
-      compress(last);
-      fs.writeFileSync(`${last}.gz`, cut(fs.readFileSync(`${last}.gz`)));
-    }
+    const all = await stored();
+    for (const each of [all[0]!, all.at(-1)!]) damage(each, cut);
     await write([opened(5_000), ...frames(60, 62)]);
-    const got = await lastValueFrom(feedLog(path()).read$({ follow: false }).pipe(toArray()));
-    const offsets = got.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
+    const got = await read();
+    const offsets = offsetsOf(got);
     expect(new Set(offsets).size).toBe(offsets.length);
     expect(short(got).filter((each) => each.includes('log-damaged')).length).toBeGreaterThan(0);
+  });
+});
+
+describe('a reader', () => {
+  it('follows a file that grows while it waits', async () => {
+    const line = '{"type":"ticket-requested","at":1,"feed":"market"}\n';
+    fs.writeFileSync(path('x.ndjson'), line);
+    const heard = () => {
+      fs.appendFileSync(path('x.ndjson'), line);
+      return done();
+    };
+    const bell = { listen: () => undefined, heard, close: () => undefined };
+    const reader = readerOf({ bell }, {}, path('x.ndjson'));
+    for (const offset of [0, 1]) expect(await reader.next()).toMatchObject([{ offset }]);
+    reader.close();
+  });
+
+  const throwIt = () => {
+    throw Object.assign(new Error('no'), { code: 'EACCES' });
+  };
+  it.each([
+    ['read', { read: (...args: readonly unknown[]) => (args.at(-1) as (error: Error) => void)(new Error('EIO')) }],
+    ['opened', { openSync: throwIt }],
+  ])('fails if a segment can not be %s', async (_what, broken) => {
+    await write([opened()]);
+    const reader = readerOf({ disk: { ...fs, ...broken } });
+    await expect(reader.next()).rejects.toMatchObject({ code: 'log-corrupt' });
+    reader.close();
+  });
+
+  it('closes its file if it is closed while it reads', async () => {
+    await write([opened()]);
+    const closed: number[] = [];
+    const closeSync = (fd: number) => fs.closeSync(closed[closed.push(fd) - 1]!);
+    const read = (...args: Parameters<typeof fs.read>) => {
+      reader.close();
+      fs.read(...args);
+    };
+    const reader = readerOf({ disk: { ...fs, read, closeSync } });
+    closed.length = 0;
+    expect(await reader.next()).toBeUndefined();
+    // One is the file whose header it looked at.
+    expect(closed.length).toBeGreaterThan(0);
+    for (const fd of closed) expect(() => fs.fstatSync(fd)).toThrow('EBADF');
+  });
+
+  it('ends if it is closed while it decompresses a segment', async () => {
+    await write([opened()]);
+    const [segment] = segments();
+    fs.renameSync(segment!, `${segment}.gz`);
+    const reader = readerOf({
+      gunzip: (bytes: Buffer) => {
+        reader.close();
+        return Promise.resolve(bytes);
+      },
+    });
+    expect(await reader.next()).toBeUndefined();
   });
 });
