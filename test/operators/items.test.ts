@@ -16,11 +16,10 @@ import {
   timeOf,
   withOwnBytes,
 } from '../../src/operators/items/item.js';
-import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { holders } from './own-bytes/holders.js';
-import { bufferSizes, chunk, inBlock } from './own-bytes/views.js';
+import { bufferSizes, chunk } from './own-bytes/views.js';
 import { disconnected, emittedBy, frameOf, gapOf, issued, marbles, opened, reconnecting } from './stream.js';
 import { requested, stopped, watermark } from './stream.js';
 
@@ -121,13 +120,6 @@ describe('withOwnBytes', () => {
     expect(bufferSizes([logged])).toEqual([1_000]);
   });
 
-  it('returns the same frame of a service, whose bytes move', () => {
-    const [moved] = inBlock(2, 5_000) as [Frame];
-    for (const value of [moved, new Decoded(1, moved), right(new Decoded(2, moved)), new Conflated('key', moved, 1)])
-      expect(withOwnBytes<unknown>(value)).toBe(value);
-    expect(bufferSizes([moved])).toEqual([5_000]);
-  });
-
   it("returns objects of the user's classes as they are, because they may have private fields", () => {
     class Marked extends Frame {
       readonly #mark = 1;
@@ -141,14 +133,6 @@ describe('withOwnBytes', () => {
     expect(withOwnBytes(marked).mark()).toBe(1);
     const price = new Price(1, frameOf('a', 1));
     for (const value of [marked, new Decoded(1, marked), price]) expect(withOwnBytes<unknown>(value)).toBe(value);
-  });
-
-  it.each([
-    [749, 749],
-    [750, 1_000],
-  ])('keeps a buffer of 1,000 bytes if the frame uses at least 3/4 of it: %d bytes', (bytes, bufferBytes) => {
-    const [frame] = chunk(1_000, [100, 100 + bytes]) as [Frame];
-    expect(withOwnBytes(frame).data.buffer.byteLength).toBe(bufferBytes);
   });
 });
 
@@ -222,12 +206,6 @@ const check = (
   });
 
 describe('conflate', () => {
-  it('emits the newest value of each key once per period, and how many values it had', () => {
-    const source = '  -a-p-b-c-----p--q--------------';
-    const sub = '     ^-----------------------------!';
-    const expected = '----------(VW)------X----------';
-    check(source, expected, { V: newest('a3', 3), W: newest('p1', 1), X: newest('p2', 2) }, {}, sub);
-  });
 
   it('holds a watermark until the values before it are emitted', () => {
     marbles(({ cold, expectObservable }) => {
@@ -260,33 +238,6 @@ describe('conflate', () => {
     const sub = '     ^----------!';
     const expected = '-----(VW)-X-';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
-  });
-
-  it('emits the waiting values, then errors when `key` throws and unsubscribes from the source', () => {
-    const source = new Subject<{ readonly key: string } | undefined>();
-    const received: unknown[] = [];
-    const error = (thrown: unknown) => received.push(thrown);
-    source.pipe(conflate((each) => each!.key, 10_000)).subscribe({ next: (each) => received.push(each), error });
-    source.next(item('a1'));
-    source.next(undefined);
-    expect(received).toEqual([newest('a1', 1), expect.any(TypeError)]);
-    expect(source.observed).toBe(false);
-  });
-
-  it('emits the rest before the error, even if the consumer makes the source error during an emission', () => {
-    const source = new Subject<string>();
-    const received: unknown[] = [];
-    const failure = new Error('failed');
-    source.pipe(conflate((text) => text, 10_000, { maxKeys: 1 })).subscribe({
-      next: (each) => {
-        if (received.push(each.value) > 1) return;
-        source.next('b');
-        source.error(failure);
-      },
-      error: (error: unknown) => received.push(error),
-    });
-    source.next('a');
-    expect(received).toEqual(['a', 'b', failure]);
   });
 
   it('counts every value exactly once, and emits the newest of each batch', () => {
@@ -325,13 +276,6 @@ describe('distinctRecent', () => {
       expectObservable(later).toBe('--a--------|');
       expectSubscriptions(source.subscriptions).toBe(sub);
     });
-  });
-
-  it('emits lifecycle events unchanged, in order', () => {
-    const gap = gapOf(0, 1);
-    const events: FeedEvent[] = [frameOf('a', 0), gap, gap, frameOf('a', 1, 2), gap, frameOf('b', 2, 2)];
-    const seen = emittedBy(from(events).pipe(distinctRecent((each) => each.text())));
-    expect(seen).toEqual([events[0], gap, gap, gap, events[5]]);
   });
 
   /** Returns which frames pass. The clock is at the time of a frame, or where the frame says. */
