@@ -4,7 +4,6 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import { lastValueFrom, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { PayloadKind, ReceivedFrame } from '../../src/frames/received-frame.js';
 import { type Frame, tradeFeed$ } from '../../src/index.js';
@@ -176,6 +175,17 @@ describe('a FrameSocket', () => {
   };
 });
 
+/** Handles frames without keeping any. */
+const handlerOf = (isClosed: boolean): FrameHandler => ({
+  read: () => undefined,
+  readEnd: () => undefined,
+  frame: () => undefined,
+  close: () => undefined,
+  framesReceived: 0,
+  isClosed,
+  maxFrameBytes: 70_000,
+});
+
 describe('the FrameSocket as a socket', () => {
   const pair = () => {
     const fake = new FakeSocket(true);
@@ -183,21 +193,12 @@ describe('the FrameSocket as a socket', () => {
     const passed: Buffer[] = [];
     return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
   };
-  const handler = (isClosed: boolean) => ({
-    read: () => undefined,
-    readEnd: () => undefined,
-    frame: () => undefined,
-    close: () => undefined,
-    framesReceived: 0,
-    isClosed,
-    maxFrameBytes,
-  });
   const text = wsFrame(1, Buffer.from('a'));
 
   it('passes all bytes to ws once the handler is closed', async () => {
     const { fake, socket, read, passed } = pair();
     read();
-    expect(socket.handleFrames(handler(true))).toBe(true);
+    expect(socket.handleFrames(handlerOf(true))).toBe(true);
     for (const bytes of [text, text, text]) await fake.receives(bytes);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
@@ -205,7 +206,7 @@ describe('the FrameSocket as a socket', () => {
   it("doesn't handle frames if bytes are already buffered, and passes all bytes to ws", async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
-    expect(socket.handleFrames(handler(false))).toBe(false);
+    expect(socket.handleFrames(handlerOf(false))).toBe(false);
     read();
     await fake.receives(text);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
@@ -327,31 +328,26 @@ const many = Array.from({ length: 400 }, (_, n) => ({
   opcode: n % 2 === 0 ? 1 : 2,
   text: `${n} of many `.padEnd(900, n % 3 === 0 ? '€' : 'x'),
 }));
-const manyTexts = many.map((each) => each.text);
 
 const sendMany: HandshakeStep = (peer) => {
   const sent = [...many.map(({ opcode, text }) => wsFrame(opcode, text)), close(4001, 'done')];
   peer.socket.write(Buffer.concat([Buffer.from(switching(peer)), ...sent]));
 };
 
-// The operators that keep frames are in test/e2e/held-frames.test.ts.
-describe.each([
+// The operators that keep frames, and feeds that end within a read, are in test/e2e/held-frames.test.ts.
+it.each([
   ['plain', undefined],
   ['over TLS', await certificateFor()],
-] as const)('frames that are read in place, %s', (_, tls) => {
-  const start = async () => {
-    const wire = await startWire({ handshake: [sendMany], ...(tls && { tls }) });
-    return { ...wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
-  };
-
-  it('keep their bytes until the feed stops, and are leased until `next` returns if ws read them', async () => {
-    await using service = await start();
+] as const)(
+  'frames keep their bytes until the feed stops, and are leased until `next` returns if ws read them: %s',
+  async (_, tls) => {
+    await using wire = await startWire({ handshake: [sendMany], ...(tls && { tls }) });
     const agent = tls ? new HttpsAgent() : new HttpAgent();
     for (const more of [{}, { agent }]) {
       const received: ReceivedFrame[] = [];
       const stillLeased: Frame[] = [];
       await new Promise((resolve) => {
-        tradeFeed$('market', { ...service.options, ...more }).subscribe({
+        tradeFeed$('market', optionsFor(wire, { ...(tls && { tls: { ca: tls.cert } }), ...more })).subscribe({
           next: (frame) => {
             const last = received.at(-1);
             if (last?.payload.isLeased) stillLeased.push(last);
@@ -360,100 +356,31 @@ describe.each([
           error: resolve,
         });
       });
-      expect(received.map((frame) => frame.text())).toEqual(manyTexts);
+      expect(received.map((frame) => frame.text())).toEqual(many.map((each) => each.text));
       expect(received.at(-1)?.payload.isLeased).toBe(false);
       if ('agent' in more) expect(stillLeased).toEqual([]);
     }
     agent.destroy();
-  });
+  },
+);
 
-  it('keep their bytes when the subscription ends in the middle of a read', async () => {
-    await using service = await start();
-    const frames = await lastValueFrom(tradeFeed$('market', service.options).pipe(take(7), toArray()));
-    await turn();
-    expect(frames.map((frame) => frame.text())).toEqual(manyTexts.slice(0, 7));
-  });
-});
-
-const sizes = [3, 125, 126, 127, 300, 65_000];
-const texts = [...sizes.map((size) => Buffer.from('é'.repeat(size / 2) + 'x'.repeat(size % 2))), Buffer.from('last')];
-const framed = (payloads: readonly Buffer[], opcode = 1) =>
-  Buffer.concat(payloads.map((payload) => wsFrame(opcode, payload)));
-
-/** Starts a reader that closes after some frames, and collects what it emits and passes on. */
-const startReader = (most = Infinity) => {
-  const emitted: Buffer[] = [];
-  const kinds: PayloadKind[] = [];
+it('frameReader checks many small texts at once, even if an invalid one follows', () => {
+  const many = Buffer.concat([
+    ...Array.from({ length: 1_000 }, () => wsFrame(1, Buffer.from('€'))),
+    wsFrame(1, Buffer.of(255)),
+  ]);
+  let checked = 0;
+  const subarray = many.subarray.bind(many);
+  many.subarray = (from = 0, to = many.length) => {
+    checked += to - from;
+    return subarray(from, to);
+  };
+  const emitted: unknown[] = [];
   const passed: Buffer[] = [];
-  const handler: FrameHandler = {
-    read: () => undefined,
-    readEnd: () => undefined,
-    frame: (bytes, start, end, kind) => {
-      emitted.push(bytes.subarray(start, end));
-      kinds.push(kind);
-    },
-    close: () => undefined,
-    get framesReceived() {
-      return emitted.length;
-    },
-    get isClosed() {
-      return emitted.length >= most;
-    },
-    maxFrameBytes: 70_000,
-  };
-  const read = frameReader(handler, (bytes) => passed.push(Buffer.from(bytes)));
-  let unused: Buffer = Buffer.alloc(0);
-  return {
-    emitted,
-    kinds,
-    read: (more: Buffer) => {
-      // Bytes that the reader didn't consume come again, before the next ones.
-      const bytes = unused.length === 0 ? more : Buffer.concat([unused, more]);
-      unused = bytes.subarray(read(bytes));
-      return Buffer.concat(passed);
-    },
-  };
-};
-
-describe('frameReader', () => {
-  it.each([
-    ['texts', 1],
-    ['binary frames', 2],
-  ])('passes the rest to ws if the handler closes during a read: %s', (_, opcode) => {
-    const all = framed(texts, opcode);
-    const rest = framed(texts.slice(2), opcode);
-    const { emitted, read } = startReader(2);
-    expect(read(all).equals(rest)).toBe(true);
-    expect(emitted).toHaveLength(2);
-  });
-
-  it('checks many small texts at once, even if an invalid one follows', () => {
-    const many = Buffer.concat([
-      ...Array.from({ length: 1_000 }, () => wsFrame(1, Buffer.from('€'))),
-      wsFrame(1, Buffer.of(255)),
-    ]);
-    let checked = 0;
-    const subarray = many.subarray.bind(many);
-    many.subarray = (from = 0, to = many.length) => {
-      checked += to - from;
-      return subarray(from, to);
-    };
-    const { emitted, read } = startReader();
-    expect(read(many)).toHaveLength(3);
-    expect(emitted).toHaveLength(1_000);
-    // Checking all texts for each text would check 1,000 times as much.
-    expect(checked).toBeLessThan(10 * many.length);
-  });
-  // RFC 6455, 5.2. ws reports what's wrong, and the property above compares rare heads only in CI.
-  it.each([
-    ['a reserved bit', [0xc1, 0]],
-    ['a mask', [0x81, 0x80]],
-    ['an unknown opcode', [0x83, 0]],
-    ['a ping in fragments', [0x09, 0]],
-  ])('emits the frames before an invalid one, then passes everything to ws: %s', (_, invalid) => {
-    const bytes = Buffer.concat([Buffer.from(invalid), framed(texts)]);
-    const { emitted, read } = startReader();
-    expect(read(Buffer.concat([framed(texts), bytes])).equals(bytes)).toBe(true);
-    expect(emitted).toHaveLength(7);
-  });
+  const handler = { ...handlerOf(false), frame: (...frame: unknown[]) => void emitted.push(frame) };
+  frameReader(handler, (bytes) => passed.push(Buffer.from(bytes)))(many);
+  expect(Buffer.concat(passed)).toHaveLength(3);
+  expect(emitted).toHaveLength(1_000);
+  // Checking all texts for each text would check 1,000 times as much.
+  expect(checked).toBeLessThan(10 * many.length);
 });

@@ -97,15 +97,6 @@ describe('requestTicket', () => {
     expect(wire.tickets[0]?.url).toBe(url);
   });
 
-  it('calls an async key function before every ticket', async () => {
-    await using wire = await startWire();
-    let n = 0;
-    const apiKey = () => Promise.resolve(`key-${(n += 1)}`);
-    const tickets$ = of<Feed[]>('market', 'market').pipe(requestTicket(optionsFor(wire, { apiKey })));
-    await tickets$.forEach(() => undefined);
-    expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
-  });
-
   it('requests no ticket for an unknown feed', async () => {
     await using wire = await startWire();
     await expect(ask(wire, {}, 'candles' as Feed)).rejects.toMatchObject({ code: 'invalid-options' });
