@@ -1,20 +1,12 @@
 import type { EventEmitter } from 'node:events';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { filter, firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
 import { Agent, request } from 'undici';
 import WebSocket from 'ws';
 import type { ServiceEvent, TradeFeedService } from 'rx-trade-feed/testing';
+import type { WireTicket } from '../../src/protocol/contract.js';
 import { portOf } from '../support/gate.js';
-
-/** A ticket response whose form the tests check. */
-export interface BareTicket {
-  readonly ticket: string;
-  readonly token_type: string;
-  readonly expires_at: string;
-  readonly wss_url: string;
-  readonly feed: string;
-  readonly subprotocol: string;
-}
 
 /** An HTTP answer with a parsed body. */
 export interface BareAnswer {
@@ -50,46 +42,28 @@ export const send = async (
   const { statusCode, headers, body } = await request(url, { ...options, dispatcher });
   const text = await body.text();
   await dispatcher.close();
-  return { status: statusCode, headers, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+  return { status: statusCode, headers, body: parsed(text) };
 };
+const parsed = (text: string): unknown => (text === '' ? undefined : JSON.parse(text));
 
 /** Sends a ticket request. */
-export const postTicket = (
-  { baseUrl }: TradeFeedService,
-  apiKey?: string,
-  body?: unknown,
-  ca?: string,
-): Promise<BareAnswer> =>
+export const postTicket = ({ baseUrl }: TradeFeedService, apiKey?: string, body?: unknown, ca?: string) =>
   send(`${baseUrl}/v1/wss/tickets`, {
     method: 'POST',
     headers: {
-      ...(apiKey === undefined ? {} : { 'X-API-Key': apiKey }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(apiKey !== undefined && { 'X-API-Key': apiKey }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
     },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    ...(ca === undefined ? {} : { ca }),
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...(ca !== undefined && { ca }),
   });
 
 /** Requests a ticket, and expects to get it. */
-export const takeTicket = async (
-  service: TradeFeedService,
-  apiKey: string,
-  feed?: string,
-  ca?: string,
-): Promise<BareTicket> => {
-  const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed }, ca);
+export const takeTicket = async (service: TradeFeedService, apiKey: string, feed?: string, ca?: string) => {
+  const { status, body } = await postTicket(service, apiKey, feed && { feed }, ca);
   if (status !== 200) throw new Error(`The ticket was refused with ${status}.`);
-  return body as BareTicket;
+  return body as WireTicket;
 };
-
-/** A plain ws client that stores all received data from the first byte on. */
-export interface BareSocket {
-  readonly ws: WebSocket;
-  readonly messages: { readonly data: Buffer; readonly isBinary: boolean }[];
-  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Returns the first `count` messages as text, once they have arrived. */
-  first(count: number): Promise<string[]>;
-}
 
 /** The parts of a handshake, by default from the ticket. */
 export interface HandshakeOptions {
@@ -99,70 +73,60 @@ export interface HandshakeOptions {
   readonly ca?: string;
 }
 
-/** Attempts a handshake. Returns the open socket or the refusal. */
-export const tryHandshake = async (
-  { ticket, wss_url, subprotocol }: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
+type Credentials = Pick<WireTicket, 'ticket' | 'wss_url' | 'subprotocol'>;
+
+/** A plain ws client that stores all received data from the first byte on. */
+const startClient = (
+  { ticket, wss_url, subprotocol }: Credentials,
   { url = wss_url, protocols = [subprotocol], headers, ca }: HandshakeOptions = {},
-): Promise<BareSocket | BareAnswer> => {
+) => {
   const ws = new WebSocket(url, [...protocols], {
     headers: headers ?? { Authorization: `Bearer ${ticket}` },
     perMessageDeflate: false,
-    ...(ca === undefined ? {} : { ca }),
+    ...(ca !== undefined && { ca }),
   });
-  const messages: BareSocket['messages'] = [];
+  const messages: { readonly data: Buffer; readonly isBinary: boolean }[] = [];
   const arrived = new ReplaySubject<string>();
   ws.on('message', (data: Buffer, isBinary) => {
     messages.push({ data, isBinary });
     arrived.next(data.toString());
   });
   const closed = closeOf(ws).then(([code, reason]) => ({ code: Number(code), reason: String(reason) }));
-  return new Promise((resolve) => {
+  /** Returns the first `count` messages as text, once they have arrived. */
+  const first = (count: number) => firstValueFrom(arrived.pipe(take(count), toArray()));
+  return { ws, messages, closed, first };
+};
+
+/** Performs a handshake that should succeed. */
+export const openSocket = async (ticket: WireTicket, options?: HandshakeOptions) => {
+  const client = startClient(ticket, options);
+  await new Promise((resolve, reject) => client.ws.on('open', resolve).on('error', reject));
+  return client;
+};
+
+/** Performs a handshake that should be refused. */
+export const refusedHandshake = async (ticket: Credentials, options?: HandshakeOptions): Promise<BareAnswer> => {
+  const { ws } = startClient(ticket, options);
+  return new Promise((resolve, reject) => {
     ws.on('open', () => {
-      resolve({ ws, messages, closed, first: (count) => firstValueFrom(arrived.pipe(take(count), toArray())) });
+      ws.terminate();
+      reject(new Error('The handshake was not refused.'));
     });
     ws.on('unexpected-response', (outgoing, response) => {
-      let text = '';
-      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      response.on('end', () => {
+      void readText(response).then((text) => {
         outgoing.destroy();
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body: text === '' ? undefined : (JSON.parse(text) as unknown),
-        });
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed(text) });
       });
     });
   });
 };
 
-/** Performs a handshake that should succeed. */
-export const openSocket = async (ticket: BareTicket, options?: HandshakeOptions): Promise<BareSocket> => {
-  const result = await tryHandshake(ticket, options);
-  if ('status' in result) throw new Error(`The handshake was refused with ${result.status}.`);
-  return result;
-};
-
-/** Performs a handshake that should be refused. */
-export const refusedHandshake = async (
-  ticket: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
-  options?: HandshakeOptions,
-): Promise<BareAnswer> => {
-  const result = await tryHandshake(ticket, options);
-  if ('status' in result) return result;
-  result.ws.terminate();
-  throw new Error('The handshake was not refused.');
-};
-
 /** Requests a ticket and opens a connection with it. */
-export const connectAs = async (
-  service: TradeFeedService,
-  apiKey: string,
-  feed?: string,
-  ca?: string,
-): Promise<BareSocket> => openSocket(await takeTicket(service, apiKey, feed, ca), { ...(ca !== undefined && { ca }) });
+export const connectAs = async (service: TradeFeedService, apiKey: string, feed?: string, ca?: string) =>
+  openSocket(await takeTicket(service, apiKey, feed, ca), { ...(ca !== undefined && { ca }) });
 
 /** Opens a connection for a new account. */
-export const connectNew = (service: TradeFeedService, feed?: string, ca?: string): Promise<BareSocket> =>
+export const connectNew = (service: TradeFeedService, feed?: string, ca?: string) =>
   connectAs(service, service.createAccount().createApiKey(), feed, ca);
 
 /** Waits for the next event of a type. */
@@ -185,15 +149,19 @@ export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>, option
     .setNoDelay()
     .on('error', () => undefined);
 
+/** Returns all received bytes once the connection is closed. */
+export const receivedBy = async (socket: Socket): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await closeOf(socket);
+  return Buffer.concat(chunks);
+};
+
 /** Sends raw bytes over TCP. Returns all received bytes once the service has closed the connection. */
 export const sendRaw = async (service: TradeFeedService, ...lines: string[]): Promise<string> => {
   const socket = connectTo(service);
-  let text = '';
-  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-  const closed = closeOf(socket);
   socket.write([...lines, '', ''].join('\r\n'));
-  await closed;
-  return text;
+  return (await receivedBy(socket)).toString('latin1');
 };
 
 /** Returns the lines of a valid handshake with some changes. */
@@ -215,23 +183,14 @@ export const handshakeLines = (
   return [`${target} HTTP/1.1`, ...lines];
 };
 
-/** A TCP connection with an accepted handshake, over which a test can send anything. */
-export interface RawSocket {
-  readonly socket: Socket;
-  /** All received bytes, once the connection is closed. */
-  readonly received: Promise<Buffer>;
-}
-
-/** Opens a data connection over plain TCP. */
+/** Opens a data connection over plain TCP, over which a test can send anything. */
 export const openRaw = async (
   service: TradeFeedService,
-  { ticket, subprotocol }: BareTicket,
-  options: { readonly allowHalfOpen?: boolean } = {},
-): Promise<RawSocket> => {
+  { ticket, subprotocol }: WireTicket,
+  options?: Partial<NetConnectOpts>,
+) => {
   const socket = connectTo(service, options);
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const received = closeOf(socket).then(() => Buffer.concat(chunks));
+  const received = receivedBy(socket);
   const accepted = nextEvent(service, 'handshake-accepted');
   socket.write([...handshakeLines(ticket, { 'Sec-WebSocket-Protocol': subprotocol }), '', ''].join('\r\n'));
   await accepted;

@@ -1,16 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { Subject } from 'rxjs';
-import { tradeFeedEvents$ } from '../../src/index.js';
-import { startTradeFeedService } from '../../src/testing/index.js';
+import type { WireTicket } from '../../src/protocol/contract.js';
 import { certificateFor } from '../support/certificate.js';
-import { until } from '../support/feed.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { portOf } from '../support/gate.js';
 import { waitFor } from '../support/wait-for.js';
 import {
-  type BareTicket,
   closeOf,
   connectAs,
   connectNew,
@@ -71,9 +68,10 @@ describe('closeConnections', () => {
 });
 
 describe('stall', () => {
-  it('sends nothing on an open connection, not even a pong, until resume sends it in order', async () => {
-    const service = await start();
-    const { ws, messages, first, closed } = await connectNew(service);
+  it.each([false, true])('sends nothing, not even a pong, until resume sends it in order (TLS: %s)', async (isTls) => {
+    const tls = isTls ? await certificateFor() : undefined;
+    const service = await start({ tls });
+    const { ws, messages, first, closed } = await connectNew(service, undefined, tls?.cert);
     const pongs: string[] = [];
     ws.on('pong', (data) => pongs.push(String(data)));
     service.stall();
@@ -99,21 +97,6 @@ describe('stall', () => {
     expect(events).toEqual([]);
     service.resume();
     expect((await closed).code).toBe(1008);
-  });
-
-  it('works over TLS, and right from the event of the handshake', async () => {
-    const tls = await certificateFor();
-    const service = await start({ tls });
-    service.events$.subscribe(({ type }) => {
-      if (type !== 'handshake-accepted') return;
-      service.stall();
-      service.push('market', 'late');
-    });
-    const { messages, first } = await connectNew(service, undefined, tls.cert);
-    await quiet();
-    expect(messages).toEqual([]);
-    service.resume();
-    expect(await first(1)).toEqual(['late']);
   });
 
   it('answers no ticket request, no handshake and no other request until resume', async () => {
@@ -388,16 +371,6 @@ describe('restart', () => {
   });
 });
 
-describe('createApiKey', () => {
-  it('refuses a key that exists in any account, without printing it', async () => {
-    const service = await start();
-    service.createAccount().createApiKey('fixed');
-    expect(() => service.createAccount().createApiKey('fixed')).toThrow(
-      '`key` must be new, but it is already a key of account-1. Pass another one',
-    );
-  });
-});
-
 /** Mocks only `Date`, as users do in tests of dates. Timers stay real. */
 const mockDate = (now: number): void => {
   jest.useFakeTimers({
@@ -409,48 +382,19 @@ const mockDate = (now: number): void => {
   });
 };
 
-describe('with a mocked Date, long ago', () => {
+it('with a mocked Date, long ago, tickets are valid for a minute, and each answer has the Date of the test', async () => {
   const now = Date.parse('2001-02-03T04:05:06.789Z');
-  let service: TradeFeedService;
-  let key: string;
-  beforeEach(async () => {
-    mockDate(now);
-    service = await startTradeFeedService();
-    key = service.createAccount({ plan: 'developer' }).createApiKey();
-  });
-  afterEach(async () => {
-    await service.shutdown();
-    jest.useRealTimers();
-  });
-
-  it('tickets are valid for a minute, and each answer has the Date of the test', async () => {
+  mockDate(now);
+  try {
+    const { service, key } = await withKey(start());
     const granted = await postTicket(service, key);
-    const ticket = granted.body as BareTicket;
+    const ticket = granted.body as WireTicket;
     expect(Date.parse(ticket.expires_at)).toBe(now + 60_000);
     service.revokeTicket(ticket.ticket);
     const refused = [await postTicket(service, 'wrong'), await refusedHandshake(ticket)];
     expect(refused.map(({ status }) => status)).toEqual([401, 401]);
     for (const { headers } of [granted, ...refused]) expect(headers['date']).toBe(new Date(now).toUTCString());
-  });
-
-  it.each(['main', 'worker'] as const)('sends frames to a client in %s, also after a reconnect', async (receiveIn) => {
-    const account = service.createAccount({ plan: 'developer' });
-    const backoff = { initialDelayMs: 1 };
-    const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), receiveIn, backoff };
-    const pushed = service.events$.subscribe(({ type }) => {
-      if (type === 'handshake-accepted') service.push('market', 'a frame');
-    });
-    let frames = 0;
-    const events = await until(tradeFeedEvents$('market', options), ({ type }) => {
-      if (type === 'frame' && (frames += 1) === 1) account.expireAccess();
-      return frames === 2;
-    });
-    pushed.unsubscribe();
-    const expiresAt = new Date(now + 60_000).toISOString();
-    expect(events.filter(({ type }) => type === 'disconnected' || type === 'ticket-issued')).toMatchObject([
-      { expiresAt },
-      { failure: { code: 'access-expired' } },
-      { expiresAt },
-    ]);
-  });
+  } finally {
+    jest.useRealTimers();
+  }
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
+import type { WireTicket } from '../../src/protocol/contract.js';
 import {
-  type BareTicket,
   closeOf,
   connectAs,
   connectNew,
@@ -50,19 +50,20 @@ describe('a valid handshake (contract 4.2, 7.2)', () => {
     expect((await opened).messages).toEqual([]);
   });
 
-  it('may request no subprotocol, although that is reported as a violation', async () => {
-    const { service, ticket } = await newTicket();
-    const violation = nextEvent(service, 'violation');
-    const { ws } = await openSocket(ticket, { protocols: [] });
-    expect(ws.protocol).toBe('');
-    expect(await violation).toMatchObject({ rule: 'no-subprotocol', account: 'account-1', feed: 'market' });
-  });
-
-  it('is reported as a violation if it carries an API key, which does not authorize it', async () => {
+  it.each<[string, string, (ticket: string, key: string) => HandshakeOptions]>([
+    ['without a subprotocol', 'no-subprotocol', () => ({ protocols: [] })],
+    [
+      'with an API key',
+      'api-key-in-handshake',
+      (ticket, key) => ({ headers: { Authorization: `Bearer ${ticket}`, 'X-API-Key': key } }),
+    ],
+  ])('%s is accepted, but reported as the violation %s', async (_, rule, options) => {
     const { service, ticket, key } = await newTicket();
     const violation = nextEvent(service, 'violation');
-    await openSocket(ticket, { headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key } });
-    expect(await violation).toMatchObject({ rule: 'api-key-in-handshake' });
+    const { ws } = await openSocket(ticket, options(ticket.ticket, key));
+    expect(ws.protocol).toBe(rule === 'no-subprotocol' ? '' : ticket.subprotocol);
+    const seen = rule === 'no-subprotocol' && { account: 'account-1', feed: 'market' };
+    expect(await violation).toMatchObject({ rule, ...seen });
   });
 });
 
@@ -155,7 +156,7 @@ describe('a handshake gets 401 (contract 3.1, 5, 7.2)', () => {
 });
 
 describe('a handshake gets 400 (contract 7.2)', () => {
-  const rows: [string, string, (ticket: BareTicket) => HandshakeOptions, string?][] = [
+  const rows: [string, string, (ticket: WireTicket) => HandshakeOptions, string?][] = [
     ['market', 'the subprotocol of raw', () => ({ protocols: ['mmp.pending-transaction.v1'] })],
     ['raw', 'the subprotocol of market', () => ({ protocols: ['mmp.trade-batch.v1'] })],
     ['market', 'an unknown subprotocol', () => ({ protocols: ['graphql-ws'] })],
@@ -191,16 +192,7 @@ describe('the capacity (contract 7.2)', () => {
     expect(await live.first(1)).toEqual(['still here']);
   });
 
-  it('never refuses a connection that replaces one of the same user', async () => {
-    const service = await start({ limits: { capacity: 1 } });
-    const account = service.createAccount();
-    const old = await connectAs(service, account.createApiKey());
-    service.setCapacity(0);
-    await connectAs(service, account.createApiKey(), 'raw');
-    expect((await old.closed).code).toBe(4001);
-  });
-
-  it('accepts a user again when another leaves, or when the capacity grows', async () => {
+  it('accepts a user when another leaves, when the capacity grows, or in place of its own connection', async () => {
     const service = await start({ limits: { capacity: 1 } });
     const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
     const { ws } = await connectAs(service, one);
@@ -211,7 +203,11 @@ describe('the capacity (contract 7.2)', () => {
     await connectAs(service, two);
     expect((await refusedHandshake(await takeTicket(service, one))).status).toBe(503);
     service.setCapacity(2);
-    await connectAs(service, one);
+    const old = await connectAs(service, one);
+    // A connection that replaces one of the same user needs no place.
+    service.setCapacity(0);
+    await connectAs(service, one, 'raw');
+    expect((await old.closed).code).toBe(4001);
   });
 });
 

@@ -15,17 +15,14 @@ const sources: [string, (options?: SourceOptions) => Observable<string>][] = [
 ];
 
 describe.each(sources)('%s', (_, source$) => {
-  it('emits the same payloads for the same seed, to each subscriber', async () => {
+  it('emits the same payloads for the same seed, to each subscriber, and none twice', async () => {
     const source = source$({ ...fast, seed: 7 });
-    const payloads = await firstOf(source);
-    expect(await firstOf(source)).toEqual(payloads);
-    expect(await firstOf(source$({ rate: 20_000, seed: 7 }))).toEqual(payloads);
-    expect(await firstOf(source$({ ...fast, seed: 8 }))).not.toEqual(payloads);
+    const payloads = await firstOf(source, 2_000);
+    expect(new Set(payloads).size).toBe(2_000);
+    expect(await firstOf(source, 2_000)).toEqual(payloads);
+    expect(await firstOf(source$({ rate: 20_000, seed: 7 }))).toEqual(payloads.slice(0, 50));
+    expect(await firstOf(source$({ ...fast, seed: 8 }))).not.toEqual(payloads.slice(0, 50));
     expect(await firstOf(source$(fast), 1)).toEqual(await firstOf(source$({ ...fast, seed: 1 }), 1));
-  });
-
-  it('never emits a payload twice', async () => {
-    expect(new Set(await firstOf(source$(fast), 2_000)).size).toBe(2_000);
   });
 
   it.each([
@@ -63,16 +60,8 @@ describe('a payload', () => {
   const number = expect.stringMatching(/^0x[0-9a-f]+$/);
 
   it('of the raw feed is one pending transaction', async () => {
-    const of = {
-      hash,
-      type: '0x2',
-      chainId: '0x1',
-      from: address,
-      to: address,
-      nonce: number,
-      value: number,
-      gas: number,
-    };
+    const parties = { hash, type: '0x2', chainId: '0x1', from: address, to: address };
+    const of = { ...parties, nonce: number, value: number, gas: number };
     const fees = { maxPriorityFeePerGas: number, maxFeePerGas: number };
     const input = expect.stringMatching(/^0x([0-9a-f]{72})?$/);
     for (const payload of await firstOf(pendingTransactions$(fast), 500))

@@ -1,16 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import type { WireTicket } from '../../src/protocol/contract.js';
 import { countInWindow, type FixedWindow } from '../../src/testing/state.js';
-import {
-  type BareTicket,
-  refusalOf,
-  nextEvent,
-  postTicket,
-  recordEvents,
-  send,
-  sendRaw,
-  takeTicket,
-} from './bare-client.js';
+import { refusalOf, nextEvent, postTicket, recordEvents, send, sendRaw, takeTicket } from './bare-client.js';
 import { manualClock, serviceFactory, withKey } from './service-under-test.js';
 
 const start = serviceFactory();
@@ -31,7 +23,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
       feed: 'market',
       subprotocol: 'mmp.trade-batch.v1',
     });
-    const expiresAt = Date.parse((body as BareTicket).expires_at);
+    const expiresAt = Date.parse((body as WireTicket).expires_at);
     expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
     expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
     // The header counts whole seconds, and Node reuses it for up to a second.
@@ -241,22 +233,16 @@ describe('the events and bodies of ticket requests', () => {
     ]);
   });
 
-  it('have the error body that errorBody returns, or none if it returns undefined', async () => {
-    const service = await start({ errorBody: ({ status, code }) => ({ status, why: code }) });
-    expect((await postTicket(service)).body).toEqual({ status: 401, why: 'invalid-api-key' });
-    const bare = await start({ errorBody: () => undefined });
-    expect(await postTicket(bare)).toMatchObject({ status: 401, body: undefined });
-  });
-
-  it('have the default error body if errorBody throws', async () => {
-    const errorBody = (): never => {
-      throw new Error('mine');
-    };
-    const service = await start({ errorBody });
-    expect(await postTicket(service)).toMatchObject({
-      status: 401,
-      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } },
-    });
+  const throwing = (): never => {
+    throw new Error('mine');
+  };
+  const thrown = { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } };
+  it.each<[string, NonNullable<TradeFeedServiceOptions['errorBody']>, unknown]>([
+    ['that errorBody returns', ({ status, code }) => ({ status, why: code }), { status: 401, why: 'invalid-api-key' }],
+    ['of none, if errorBody returns undefined', () => undefined, undefined],
+    ['of the default, if errorBody throws', throwing, thrown],
+  ])('have the error body %s', async (_, errorBody, body) => {
+    expect(await postTicket(await start({ errorBody }))).toMatchObject({ status: 401, body });
   });
 });
 
