@@ -7,7 +7,6 @@ import { inspect } from 'node:util';
 import { Observable, VirtualTimeScheduler } from 'rxjs';
 import { Client } from 'undici';
 import { resolveTicketOptions, type Settings } from '../../src/feed/options.js';
-import { PayloadKind } from '../../src/frames/received-frame.js';
 import { createTradeFeedError, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -25,7 +24,6 @@ import {
   setNetworkDefaults,
 } from '../../src/worker/settings.js';
 import { cases } from '../support/cases.js';
-import { receivedIn } from '../support/received-in.js';
 
 const sized = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);
 const failed = { type: 'error', error: { kind: 'thrown', id: 1, message: undefined } } as const;
@@ -145,8 +143,8 @@ describe('the hand-over', () => {
   });
 });
 
-const numbered = (n: number, bytes = 1_000, connection = 1): Frame =>
-  new Frame('market', Buffer.alloc(bytes, `${n} `.padEnd(10)), false, n, connection);
+const numbered = (n: number, bytes = 1_000): Frame =>
+  new Frame('market', Buffer.alloc(bytes, `${n} `.padEnd(10)), false, n, 1);
 const opened = (connection: number): EventItem => ({
   type: 'event',
   event: { type: 'opened', at: 0, feed: 'market', connection },
@@ -169,15 +167,6 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('the store of a worker', () => {
-  it('returns blocks up to a total size, but at least one', () => {
-    const store = new Store(64_000);
-    fill(store, 1, 10);
-    store.addEvent(opened(2));
-    expect(inShort(store.take(2_500))).toEqual([1, 2]);
-    expect(inShort(store.take(10))).toEqual([3]);
-    expect(inShort(store.take(1e6))).toEqual([...range(4, 10), 'opened']);
-  });
-
   it('drops the oldest blocks beyond its capacity, reports them in their place, and never drops events', () => {
     const store = new Store(64_000);
     store.addEvent(opened(1));
@@ -313,26 +302,6 @@ describe('a block', () => {
     );
   });
 
-  it('is sealed once it has enough bytes and another frame follows, but never while empty', () => {
-    const open = new OpenBlock(100);
-    const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
-    expect(open.seal()).toBeUndefined();
-    expect(open.add(frame(first.subarray(0, 1)))).toBeUndefined();
-    expect(open.usedBytes).toBe(1);
-    expect(open.add(frame(first))).toBeUndefined();
-    expect(open.add(frame(second))?.count).toBe(2);
-    expect(open.isEmpty).toBe(false);
-    expect(open.seal()?.count).toBe(1);
-    open.add(frame(Buffer.from(new ArrayBuffer(0))));
-    expect(open).toMatchObject({ isEmpty: false, usedBytes: 0 });
-  });
-
-  it('is also sealed because of its rows, as frames without a payload need memory', () => {
-    const open = new OpenBlock(100);
-    const sealed = Array.from({ length: 8 }, () => open.add(frame(Buffer.alloc(0))));
-    expect(sealed.map((block) => block?.count)).toEqual([...Array<undefined>(7).fill(undefined), 7]);
-  });
-
   it('accepts any number of frames, of any size', () => {
     const open = new OpenBlock(Infinity);
     const sizes = Array.from({ length: 5_000 }, (_, n) => (n % 2_000 === 1_999 ? 300_000 : n % 7));
@@ -340,17 +309,6 @@ describe('a block', () => {
     const frames = framesOf(open.seal());
     expect(frames.map(({ receivedAt }) => receivedAt)).toEqual([...sizes.keys()]);
     expect(frames.map(({ byteLength }) => byteLength)).toEqual(sizes);
-  });
-
-  it('knows which texts are ASCII and which frames are binary', () => {
-    const open = new OpenBlock(Infinity);
-    // These bytes aren't ASCII, so the text shows which decoder was used.
-    const bytes = Buffer.from('\u00e9\u00e9');
-    for (const kind of [PayloadKind.Ascii, PayloadKind.Utf8, PayloadKind.Binary])
-      open.add(receivedIn(bytes, 0, bytes.length, { kind }));
-    const frames = framesOf(open.seal());
-    expect(frames.map((each) => each.isBinary)).toEqual([false, false, true]);
-    expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
   });
 
   it('gives its memory away if most of it is used, and fills other memory next', () => {
