@@ -12,10 +12,8 @@ import {
   afterFrame as foldItem,
   afterValue,
   completeAfter,
-  createGap,
   type FeedState,
   gapOfMissed,
-  gapUntil,
   isOfRelay,
   type LoggedEvent,
   noFeed,
@@ -34,7 +32,6 @@ import {
   gapOf,
   issued,
   joined,
-  lost,
   opened,
   opening,
   reconnecting,
@@ -171,28 +168,14 @@ describe('feed state', () => {
   // `f` opens a connection with that option.
   it.each([
     ['a gap before the first frame', 'x5 f100 a150', 'down since 150, complete by 2100, gap 5-150'],
-    ['no gap before the next frame', 'x5 f100 a150 a160', 'down since 150, complete by 2100'],
     ['a second gap up to that time', 'x5 f100 a150 w2100', 'gap 150-2100'],
-    ['one gap if the first frame comes later', 'x5 f100 a2500', 'gap 5-2100'],
-    ['the first gap of the source', 'x5 f100 g5-150', 'down since 150, complete by 2100, gap 5-150'],
-    ['the second gap of the source', 'x5 f100 g5-150 a150 g150-2100', 'gap 150-2100'],
-    ['no gap with frames of the ms of `opened`', 'x5 f100 a100 a100', 'down since 100, complete by 2100'],
     [
       'no more gaps with such frames after that of the source',
       'x5 f100 g5-100 a100',
       'down since 100, complete by 2100',
     ],
-    ['no second gap if the connection ends before', 'x5 f100 a150 x900', 'down since 150'],
   ])('an outage with 2000 as `deliveryDelayMs` has %s: %s', (_title, row, expected) => {
     expect(outagesIn(fold(row))).toBe(expected);
-  });
-
-  it('an outage keeps the failure that began it, and a frame of an open connection changes nothing', () => {
-    const first = disconnected(5);
-    const state = [first, refused(7), opened(9)].reduce((before, event) => foldEvent(before, event, undefined), noFeed);
-    expect(foldItem(state, 10).gaps).toEqual([gapOf(5, 9, first.failure)]);
-    const open = foldItem(noFeed, 9);
-    expect(foldItem(open, 10)).toBe(open);
   });
 
   describe('the state of a feed', () => {
@@ -243,24 +226,15 @@ describe('feed state', () => {
   });
 });
 
-describe('gap', () => {
-  it('lasts from one time to the other, and never less than 0 if the clock was set back', () => {
-    const failure = lost(5);
-    expect(createGap(5, 8, failure)).toEqual({ type: 'gap', from: 5, to: 8, durationMs: 3, failure });
-    expect(createGap(8, 5, failure)).toEqual({ type: 'gap', from: 5, to: 5, durationMs: 0, failure });
-    expect(gapUntil({ from: 9, failure, hasStopped: false }, 5)).toEqual(createGap(5, 5, failure));
-  });
-
-  it('has the number of missed frames, if known, and a failure dated at its start', () => {
-    const gap = gapOfMissed({ from: 5, to: 8, frames: 3 }, workerMeanings.tooSlow);
-    expect(gap).toMatchObject({ type: 'gap', from: 5, to: 8, durationMs: 3, missed: 3 });
-    expect(gap.failure).toMatchObject({ code: 'receiver-too-slow', stage: 'stream', verdict: 'renew', endedAt: 5 });
-    const back = gapOfMissed({ from: 8, to: 5, frames: 0 }, workerMeanings.tooSlow);
-    expect(back).toMatchObject({ from: 5, to: 5, durationMs: 0, missed: 0, failure: { endedAt: 5 } });
-    expect(gapOfMissed({ from: 5, to: 8, frames: undefined }, workerMeanings.tooSlow)).not.toHaveProperty('missed');
-    const behind = { code: 'relay-behind', stage: 'stream', verdict: 'renew', endedAt: 5 };
-    expect(relayGap({ from: 5, to: 8, frames: 3 })).toMatchObject({ missed: 3, failure: behind });
-  });
+it('a gap has the number of missed frames, if known, and a failure dated at its start', () => {
+  const gap = gapOfMissed({ from: 5, to: 8, frames: 3 }, workerMeanings.tooSlow);
+  expect(gap).toMatchObject({ type: 'gap', from: 5, to: 8, durationMs: 3, missed: 3 });
+  expect(gap.failure).toMatchObject({ code: 'receiver-too-slow', stage: 'stream', verdict: 'renew', endedAt: 5 });
+  const back = gapOfMissed({ from: 8, to: 5, frames: 0 }, workerMeanings.tooSlow);
+  expect(back).toMatchObject({ from: 5, to: 5, durationMs: 0, missed: 0, failure: { endedAt: 5 } });
+  expect(gapOfMissed({ from: 5, to: 8, frames: undefined }, workerMeanings.tooSlow)).not.toHaveProperty('missed');
+  const behind = { code: 'relay-behind', stage: 'stream', verdict: 'renew', endedAt: 5 };
+  expect(relayGap({ from: 5, to: 8, frames: 3 })).toMatchObject({ missed: 3, failure: behind });
 });
 
 it.each([
@@ -284,34 +258,15 @@ describe('snapshot', () => {
     const out = disconnected(9);
     const again = reconnecting(9, 5);
     it.each<[string, readonly LoggedEvent[], Snapshot]>([
-      ['there were no events', [], []],
-      ['the feed connects', [requested(1)], [requested(1)]],
-      ['a ticket was issued', started, started],
       ['the feed is open', [...started, opened(3)], [opened(3)]],
-      ['there were frames', [...started, opened(3), frameOf('a', 4)], [opened(3)]],
-      ['there was a gap', [opened(3), gapOf(1, 3)], [opened(3)]],
-      ['there was a value', [opened(3), { type: 'value', at: 4, json: '1' }], [opened(3)]],
-      ['the feed waits', [opened(3), out, again], [out, again]],
-      ['the feed tries again', [opened(3), out, again, requested(14)], [out, again, requested(14)]],
       [
         'three attempts failed since the feed was open',
         [opened(3), out, again, refused(15), reconnecting(15, 10, 2), requested(25), refused(26)],
         [out, refused(26)],
       ],
-      ['the feed was never open', [...started, refused(3), reconnecting(3, 5)], [refused(3), reconnecting(3, 5)]],
-      [
-        'the feed was never open, and two attempts failed',
-        [...started, refused(3), reconnecting(3, 5), requested(8), refused(9), reconnecting(9, 5, 2)],
-        [refused(3), refused(9), reconnecting(9, 5, 2)],
-      ],
       ['the feed is open again', [opened(3), out, again, requested(14), opened(16, 2), gapOf(9, 16)], [opened(16, 2)]],
     ])('contains the events for a new subscriber when %s', (_when, events, snapshot) => {
       expect(after(...events)).toEqual(snapshot);
-    });
-
-    it('contains an `opened` if a frame arrives before any event', () => {
-      expect(after(frameOf('a', 7, 3), frameOf('b', 9, 3))).toEqual([opened(7, 3)]);
-      expect(after(out, frameOf('a', 12, 2))).toEqual([opened(12, 2)]);
     });
 
     it('gives a new subscriber the same status as all others after any events, in at most five events', async () => {
@@ -407,15 +362,6 @@ describe('snapshot', () => {
   });
 
   const outage = [disconnected(9), reconnecting(9, 5)];
-
-  it.each<[string, Snapshot, number, Snapshot]>([
-    ['opens the feed at the time of the subscriber', [opened(3, 2)], 7, [opened(7, 2)]],
-    ['does not open it before it has opened, when the last watermark is older', [opened(9, 2)], 7, [opened(9, 2)]],
-    ['leaves an outage unchanged', outage, 20, outage],
-    ['leaves no events unchanged', [], 20, []],
-  ])('snapshotAt %s', (_what, snapshot, at, expected) => {
-    expect(snapshotAt(stateOf(snapshot), at)).toEqual(expected);
-  });
 
   it('is complete for a new subscriber after the ms in which it joins, of which it may lack frames', () => {
     expect(snapshotOfNew(stateOf([opened(3, 2)]), 7)).toEqual([joined(7, 2)]);
