@@ -8,17 +8,6 @@ import { gapOfMissed } from '../../src/protocol/feed-state.js';
 import { createRelay, type RelayOptions } from '../../src/relay/index.js';
 import { type Clock, frame, range } from './support.js';
 
-/** A clock in epoch ms. `pass` of a virtual clock moves it forward. */
-type AnyClock = Pick<Clock, 'now' | 'pass'>;
-
-/** The clock of this machine. */
-export const realClock: AnyClock = {
-  get now() {
-    return Date.now();
-  },
-  pass: () => undefined,
-};
-
 /** A replica of a cluster, with its relay. */
 export class Replica {
   readonly #follower;
@@ -51,7 +40,7 @@ export class Owners {
 
   readonly clock;
 
-  constructor(clock: AnyClock) {
+  constructor(clock: Clock) {
     this.clock = clock;
   }
 

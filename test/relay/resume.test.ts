@@ -8,7 +8,7 @@ import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { turnsOf } from '../../src/relay/turns.js';
-import { disconnected, gapOf, joined, opened, opening, reconnecting, watermark } from '../operators/stream.js';
+import { disconnected, gapOf, joined, opened, opening, reconnecting } from '../operators/stream.js';
 import { cases, isAllCases } from '../support/cases.js';
 import { eventsIn, frame, inOrder, isFrame, range, timeIn, watermarkIn, type WireEvent } from './support.js';
 
@@ -100,14 +100,6 @@ describe('a client of a run', () => {
     expect(client.heartbeat()).toEqual({ id: replica.id(5, 4), type: 'heartbeat', data: '' });
   });
 
-  it('opens at the last frame, if the last watermark is older: the client lacks the frames in between', () => {
-    const replica = new Replica()
-      .take(opened(begin))
-      .frames(1, 5)
-      .take(watermark(begin + 2));
-    expect(eventsOf(replica.join().next())).toEqual([joined(begin + 5)]);
-  });
-
   it.each<[string, readonly LifecycleEvent[]]>([
     ['waits', [disconnected(begin), reconnecting(begin, 50)]],
     [
@@ -148,12 +140,6 @@ describe('a client of a run', () => {
       expect(numbersOf(eventsOf(messages))).toEqual(range(5, 9));
       expect(client).toMatchObject({ joined: 'resumed', sent: 5, missed: 0 });
     }
-  });
-
-  it('receives the state at its position when the feed was not open, then the events since', () => {
-    const events = [opened(begin), disconnected(begin + 1), reconnecting(begin + 1, 5), opened(begin + 2, 2)];
-    const replica = new Replica().take(...events, gapOf(begin + 1, begin + 2));
-    expect(typesOf(replica.eventsFor(replica.id(3, 0)))).toEqual(['disconnected', 'reconnecting', 'opened', 'gap']);
   });
 
   it('receives the gap of an outage whose events are removed, from the end of the connection on', () => {
@@ -197,15 +183,6 @@ describe('a client of a run', () => {
     }
   });
 
-  it('receives its gap on the next connection when this one is lost after `hello`', () => {
-    const replica = new Replica({ capacity: 10 }).frames(1, 20);
-    const [hello, gap] = replica.join(replica.id(2)).next();
-    expect(hello).toMatchObject({ type: 'hello', id: replica.id(2) });
-    expect(replica.eventsFor(hello!.id)[1]).toMatchObject({ type: 'gap', missed: 8 });
-    // After the gap the position is a new one.
-    expect(replica.eventsFor(gap!.id)[1]).toMatchObject({ type: 'frame' });
-  });
-
   it('receives one gap with the number of frames when it falls out of the log, and the new state of the feed', () => {
     const replica = new Replica({ capacity: 10 });
     const { client, behind, next } = replica.join();
@@ -246,18 +223,6 @@ describe('a client of a run', () => {
     expect(behind).toHaveLength(2);
   });
 
-  it('stops while the response is full, and continues after that', () => {
-    const replica = new Replica();
-    const { next } = replica.join();
-    expect(next(() => true).map(({ type }) => type)).toEqual(['hello']);
-    replica.frames(1, 300);
-    for (const n of range(301, 310)) replica.take(frame(String(n).padEnd(30_000), begin + n));
-    let calls = 0;
-    const some = next(() => (calls += 1) > 2);
-    expect(some).toHaveLength(2);
-    expect(numbersOf(eventsOf([...some, ...next()]))).toEqual(range(1, 310));
-  });
-
   it('receives `stopped` as `disconnected`, with the same time and the public failure', () => {
     const failure = createTradeFeedError({ stage: 'ticket', status: 401, cause: new Error('secret') });
     const replica = new Replica().take(opened(begin), { type: 'stopped', at: begin + 8, failure });
@@ -270,7 +235,6 @@ describe('a client of a run', () => {
 describe('a client of another relay, before the feed was open,', () => {
   const id = `otherrun.15.15.${begin - 100}`;
   const requested = { type: 'ticket-requested', at: begin + 10, feed: 'market' } as const;
-  const failed = disconnected(begin + 20, { stage: 'handshake', code: 'handshake-unreachable', closeCode: undefined });
 
   it('receives a gap that ends with `opened` and follows it', () => {
     const replica = new Replica();
@@ -285,16 +249,6 @@ describe('a client of another relay, before the feed was open,', () => {
     // `ticket-requested` has moved the time, but the gap still begins where the client was.
     expect(messages[0]!.id).toBe(`-.0.0.${begin + 9}.${begin - 100}`);
     expect(messages.at(-1)!.id).toBe(replica.id(3, 1, begin + 210));
-  });
-
-  it('still receives the gap if it joins after the first events, or loses its connection before `opened`', () => {
-    const replica = new Replica().take(requested);
-    const [hello, first] = replica.join(id).next();
-    expect([hello!.id, first!.id]).toEqual([id, `-.0.0.${begin + 9}.${begin - 100}`]);
-    replica.take(failed, reconnecting(begin + 20, 50), opened(begin + 200));
-    expect(typesOf(replica.eventsFor(first!.id))).toEqual([
-      ...['ticket-requested', 'disconnected', 'reconnecting', 'opened', 'gap'],
-    ]);
   });
 
   it('receives the gap when the first connection is complete: before its first frame, also if it joins while it settles', () => {
@@ -350,14 +304,6 @@ describe('a client of another relay, before the feed was open,', () => {
     expect(gaps.at(0)).toMatchObject({ from: begin + 290 });
     expect(gaps.at(-1)).toMatchObject({ to: begin + 1_200 });
   });
-
-  it('receives the gap before the first frame of a source without lifecycle events', () => {
-    const replica = new Replica();
-    const { next } = replica.join(id);
-    next();
-    replica.frames(1, 2);
-    expect(typesOf(eventsOf(next()))).toEqual(['gap', 'frame', 'frame']);
-  });
 });
 
 describe('a client of another relay', () => {
@@ -368,11 +314,6 @@ describe('a client of another relay', () => {
     expect(received[1]).toMatchObject({ from: begin + 12, to: begin + 13, failure: { code: 'relay-behind' } });
     expect(received[1]).not.toHaveProperty('missed');
     expect(numbersOf(received)).toEqual(range(13, 20));
-  });
-
-  it('does not receive the frames of the same millisecond, because it may have them', () => {
-    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 9), (n) => begin + Math.ceil(n / 3)));
-    expect(numbersOf(replica.eventsFor(elsewhere(begin + 2)))).toEqual([7, 8, 9]);
   });
 
   it('receives a current outage with no time before its own, and with the same time of the next attempt', () => {
@@ -443,13 +384,6 @@ describe('a client of another relay', () => {
     replica.take(...framesOf(range(1, 5), (n) => begin - 90_000 + n));
     expect(numbersOf(read().flatMap(eventsIn))).toEqual(range(1, 5));
   });
-
-  it('resumes correctly when the clock of the source was set back', () => {
-    const times = [100, 101, 50, 51, 52, 53];
-    const replica = new Replica().take(...framesOf(range(1, 6), (n) => begin + times[n - 1]!));
-    expect(numbersOf(replica.eventsFor(elsewhere(begin + 51)))).toEqual([5, 6]);
-    expect(numbersOf(replica.eventsFor(elsewhere(begin + 101)))).toEqual([]);
-  });
 });
 
 describe('maxReplayBytes', () => {
@@ -473,12 +407,6 @@ describe('maxReplayBytes', () => {
       to: begin + numbers[0]! - 1,
       missed: numbers[0]! - 51,
     });
-  });
-
-  it('counts UTF-8 bytes, and skips an event that is larger', () => {
-    const wide = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), frame('漢'.repeat(400), begin + 1));
-    expect(numbersOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual([]);
-    expect(typesOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
   });
 
   it('limits the replay for any `Last-Event-ID`', () => {
@@ -602,16 +530,6 @@ describe('a page that switches between relays', () => {
       { numRuns: isAllCases ? 400 : 20 },
     );
   }, 60_000);
-
-  it('receives watermarks that never decrease from a late relay, and no event before one', () => {
-    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 3)));
-    const { read } = replica.join(elsewhere(begin + 9));
-    const messages = read();
-    replica.take(...framesOf(range(4, 6)));
-    messages.push(...read());
-    const marks = messages.filter(isBatch).map(watermarkIn);
-    expect(marks.every((at) => (at as number) >= begin + 9)).toBe(true);
-  });
 
   it.each<[string, readonly RelayedEvent[]]>([
     ['the feed is open all the time', framesOf(range(1_100, 1_105))],

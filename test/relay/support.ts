@@ -230,20 +230,6 @@ export class Web implements AsyncDisposable {
   }
 }
 
-/** Starts an address that forwards to one listener after another, like a load balancer, or to none. */
-export const startBalancer = async (first: RequestListener) => {
-  let current: RequestListener | undefined = first;
-  const web = await Web.start((request, response) => {
-    if (current === undefined) request.socket.destroy();
-    else current(request, response);
-  });
-  const switchTo = (next: RequestListener | undefined): void => {
-    current = next;
-    web.reset();
-  };
-  return { web, switchTo };
-};
-
 /** Sends one request over TCP. The test can pause reading. */
 export class Raw {
   readonly socket: Socket;
