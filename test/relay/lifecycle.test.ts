@@ -1,20 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { defer, from, type Observable, retry, Subject, timer } from 'rxjs';
-import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { defer, type Observable, Subject } from 'rxjs';
+import { tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
-import { RelayFullError } from '../../src/relay/refusals.js';
-import { startTradeFeedService } from '../../src/testing/index.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { gapOf, opened } from '../operators/stream.js';
+import { opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
+import { Client, Clock, frame, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -100,89 +98,14 @@ describe('restart', () => {
     clock.pass(16);
     expect([sources.length, next.payloads, next.isComplete]).toEqual([2, ['b'], false]);
   });
-
-  it.each(['stops', 'completes'] as const)('starts without the state of a source that %s', (how) => {
-    for (const select of [undefined, whole]) {
-      const { clock, source, relay, join } = restartable();
-      const begin = clock.now;
-      join({ select });
-      source().emit(opened(begin), frame('a', begin + 5_000), { type: 'watermark', at: begin + 6_000 });
-      end(how, source());
-      relay.restart();
-      const next = join({ select });
-      source().emit(opened(begin + 1, 2), frame('b', begin + 2, 2));
-      clock.pass(16);
-      expect(next.events).toMatchObject([opened(begin + 1, 2), { type: 'frame', receivedAt: begin + 2 }]);
-    }
-  });
-
-  it('does not reopen a closed relay', () => {
-    const { relay, join, source } = restartable();
-    join();
-    source().subject.error(replaced);
-    relay.close();
-    relay.restart();
-    expect(join().error).toEqual(expect.any(RelayFullError));
-  });
-
-  it('by the `retry` of the source sends the stop to the clients at once as `disconnected`, and keeps them', () => {
-    const clock = new Clock();
-    const { scheduler } = clock;
-    const source = new Source();
-    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
-    const client = new Client(relay);
-    source.emit(opened(1), { type: 'stopped', at: clock.now, failure: replaced });
-    source.subject.error(replaced);
-    clock.pass(1_000);
-    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
-    expect(client.isComplete).toBe(false);
-    relay.close();
-  });
 });
 
 describe('a relay', () => {
-  const folder = tempFolder();
-
   const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
     serveFeed(source, { lingerMs: 0, ...options });
 
   // The page stops at the first stop of the feed.
   const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
-
-  it('sends the frames, the outages with their gaps, and the stop of `tradeFeedEvents$` to many clients over one connection', async () => {
-    const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
-    atEnd(() => service.shutdown());
-    const account = service.createAccount({ plan: 'developer' });
-    const options = optionsFor(service, { apiKey: account.createApiKey() });
-    const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
-    const clients = [receive(web.url), receive(web.url), receive(web.url)];
-    for (const client of clients) await client.until(({ types }) => types.includes('opened'));
-    const sent = range(0, 255).map((byte) => Buffer.of(byte, 0xff));
-    for (const data of sent) service.push('market', data);
-    for (const client of clients) {
-      await client.until((each) => each.frames.length === sent.length);
-      expect(client.frames.map(({ data }) => Buffer.from(data))).toEqual(sent);
-      expect(client.frames.every(({ isBinary, feed }) => isBinary && feed === 'market')).toBe(true);
-    }
-    account.expireAccess();
-    for (const client of clients) {
-      await client.until(({ types }) => types.includes('gap'));
-      const tail = client.types.slice(client.types.indexOf('access-expired'));
-      expect(tail).toEqual(['access-expired', 'reconnecting', 'ticket-requested', 'ticket-issued', 'opened', 'gap']);
-      expect(client.lifecycle.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
-      expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
-    }
-    const usurper = tradeFeed$('market', options).subscribe();
-    atEnd(() => usurper.unsubscribe());
-    for (const client of clients) {
-      await client.over();
-      expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
-    }
-    const late = await receive(web.url).over();
-    expect(late.error).toMatchObject({ code: 'connection-replaced' });
-    // The relay hasn't taken the connection back.
-    expect(usurper.closed).toBe(false);
-  });
 
   it('never sends any part of the key or of a ticket', async () => {
     const wire = await startWire({
@@ -210,25 +133,6 @@ describe('a relay', () => {
     // A client that joins after the stop.
     const late = await receive(web.url).over();
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
-  });
-
-  it('sends a log with its gaps and its end', async () => {
-    const log = feedLog(folder.path('log'));
-    const recorded = [
-      frame('a', 1_000),
-      gapOf(1_010, 1_020),
-      new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
-      frame('', 1_040, 2),
-    ];
-    from(recorded).pipe(log.append()).subscribe();
-    const { web } = await serve(log.read$({ follow: false }));
-    const client = await receive(web.url).over();
-    expect(client.isComplete).toBe(true);
-    expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);
-    expect(client.frames.map(essence)).toEqual(
-      recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
-    );
-    expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
   });
 });
 

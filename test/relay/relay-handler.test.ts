@@ -26,7 +26,7 @@ import { atEnd } from '../browser/support.js';
 import { lost } from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
-import { range, Raw, Source, Web } from './support.js';
+import { Raw, Source, Web } from './support.js';
 
 const app = 'https://app.example.com';
 const evil = 'https://evil.example';
@@ -381,31 +381,6 @@ describe('relayHandler: the stream', () => {
     const { port } = await serve(open, {}, () => relayHandler(broken, open));
     expect(await (await Raw.get(port)).closed()).toBe('');
   });
-
-  it('has one gap if its client does not read; other clients receive every frame, in bounded memory', async () => {
-    const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
-    const [stuck, reader] = [await openStream(port), await openStream(port)];
-    stuck.socket.pause();
-    const total = 1_500;
-    for (const n of range(1, total)) {
-      // 24 MB in all: more than the socket buffers of the kernel.
-      source.frames(`<${n}>`.padEnd(16_000));
-      if (n % 10 > 0) continue;
-      await reader.until((text) => text.includes(`<${n}>`));
-      reader.text = '';
-    }
-    const [slow, fast] = relay.status().clients;
-    expect(fast).toMatchObject({ sent: total, missed: 0 });
-    expect(slow!.sent).toBeLessThan(total - 100);
-    expect(relay.status().stored.events).toBe(100);
-    stuck.socket.resume();
-    const text = await stuck.until((so) => so.includes(`<${total}>`));
-    const { sent, missed } = relay.status().clients[0]!;
-    expect(sent + missed).toBe(total);
-    expect(text.split('"type":"gap"')).toHaveLength(2);
-    expect(text).toContain(`"missed":${missed}}`);
-    expect(reports.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
-  });
 });
 
 describe('relayHandler: a feed that has stopped', () => {
@@ -436,18 +411,6 @@ describe('relayHandler: a feed that has stopped', () => {
     const answer = await (await Raw.get(port)).closed();
     expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
     expect(answer).toMatch(/\nevent: connect-again\ndata: {.*"retryAfterMs":29500/);
-  });
-
-  it('first sends the events that the client has missed', async () => {
-    const { port, source } = await serve();
-    const first = await openStream(port);
-    source.frames('a');
-    const id = lastIdIn(await first.until((so) => so.includes('"data":"a"')));
-    source.frames('b');
-    source.subject.error(replaced);
-    await first.closed();
-    const answer = await (await Raw.get(port, { 'last-event-id': id })).closed();
-    expect(answer).toMatch(/^HTTP\/1.1 200 [^]*"data":"b"[^]*event: connect-again\ndata: {.*"retryAfterMs":5000/);
   });
 });
 

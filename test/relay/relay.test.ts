@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, map, NEVER, of, Subject, throwError, timer, toArray } from 'rxjs';
+import { firstValueFrom, map, NEVER, of, Subject, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -27,35 +27,6 @@ describe('createRelay: the source', () => {
     expect([source.subscriptions, source.active]).toEqual([1, 0]);
     join();
     expect([source.subscriptions, source.active]).toEqual([2, 1]);
-  });
-
-  it('stays open for a client that returns in that time, and receives the events since then', () => {
-    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
-    const first = visit('a', 'b');
-    clock.pass(900);
-    source.frames('c', 'd');
-    clock.pass(90);
-    const second = join({ lastEventId: first.lastEventId });
-    clock.pass(5_000);
-    source.frames('e');
-    clock.pass(16);
-    expect(second.payloads).toEqual(['c', 'd', 'e']);
-    expect(source.subscriptions).toBe(1);
-  });
-
-  it('sends a gap without a number of frames to a client that returns too late', () => {
-    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
-    const first = visit('a');
-    clock.pass(5_000);
-    const second = join({ lastEventId: first.lastEventId });
-    clock.pass(1_000);
-    source.emit(opened(clock.now));
-    clock.pass(16);
-    // The gap ends with `opened`: frames before it may be missing.
-    const [open, gap] = second.events;
-    expect(open).toMatchObject({ type: 'opened' });
-    expect(gap).toMatchObject({ type: 'gap', to: clock.now - 16, durationMs: clock.now - 16 - 1_000_000 });
-    expect(gap).not.toHaveProperty('missed');
   });
 
   it('stays open for at most 24.8 days, even if lingerMs is greater', () => {
@@ -87,15 +58,6 @@ describe('createRelay: the source', () => {
     // The text of a message is created when it's read.
     expect(client.payloads).toEqual(payloads);
     expect(other.batches.at(-1)).toBe(client.batches.at(-1));
-  });
-
-  it('may emit frames only: a later client first receives `opened`', () => {
-    const { source, join } = virtualRelay();
-    join();
-    source.emit(frame('a', 900_000, 7));
-    expect(join().events).toEqual([
-      { type: 'opened', at: 900_000, feed: 'market', connection: 7, completeFrom: 900_001 },
-    ]);
   });
 });
 
@@ -152,12 +114,6 @@ describe('createRelay: a source that has ended', () => {
     expect(client.types).toEqual(['hello', 'connect-again']);
     expect(source.active).toBe(0);
   });
-
-  it('may error synchronously', async () => {
-    const source$ = throwError(() => replaced);
-    const messages = await firstValueFrom(createRelay(source$, { batchMs: 0 }).messages$().pipe(toArray()));
-    expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
-  });
 });
 
 describe('createRelay: batches', () => {
@@ -175,17 +131,6 @@ describe('createRelay: batches', () => {
     for (const [n, message] of one.batches.entries()) expect(two.batches[n]).toBe(message);
   });
 
-  it('sends the events of one turn together when batchMs is 0', () => {
-    const { clock, source, join } = virtualRelay({ batchMs: 0 });
-    const client = join();
-    source.frames('a', 'b');
-    clock.pass(0);
-    source.frames('c');
-    clock.pass(0);
-    expect(client.batches.length).toBe(2);
-    expect(client.payloads).toEqual(['a', 'b', 'c']);
-  });
-
   it('creates no timer for each event of a slow feed', () => {
     const { clock, source, join } = virtualRelay();
     const schedule = jest.spyOn(clock.scheduler, 'schedule');
@@ -198,17 +143,6 @@ describe('createRelay: batches', () => {
     }
     clock.pass(16);
     expect([client.payloads.length, schedule.mock.calls.length]).toEqual([51, timers]);
-  });
-
-  it('sends a client that joins during a batch only the later events, once', () => {
-    const { clock, source, join } = virtualRelay({ batchMs: 20 });
-    const early = join();
-    source.frames('a');
-    clock.pass(10);
-    const late = join();
-    source.frames('b');
-    clock.pass(30);
-    expect([early.payloads, late.payloads]).toEqual([['a', 'b'], ['b']]);
   });
 });
 
@@ -236,21 +170,6 @@ describe('createRelay: slow clients', () => {
       { client: 1, since: 1_000_000, sent: 50, missed: 150 },
       { client: 2, since: 1_000_000, sent: 200, missed: 0 },
     ]);
-  });
-
-  it('receive at most one batch while their response is full, and the next one after it has drained', () => {
-    const { clock, source, join } = virtualRelay();
-    const response = new Response();
-    const client = join({ response }, response.fill);
-    for (const n of range(1, 10)) {
-      source.frames(String(n).padEnd(60_000));
-      clock.pass(16);
-    }
-    for (let n = 1; client.payloads.length < 10; n += 1) {
-      expect(client.batches.length).toBe(n - 1);
-      response.drain();
-    }
-    expect(client.payloads.map((text) => text.trim())).toEqual(range(1, 10).map(String));
   });
 
   it('stay while they read now and then, and lose their slot after four heartbeats without reading', () => {
@@ -349,17 +268,6 @@ describe('createRelay: a quiet feed', () => {
     clock.pass(1_900);
     expect([marksOf(client).length, client.types.filter((type) => type === 'heartbeat').length]).toEqual([4, 1]);
   });
-
-  it('sends the watermarks of a late source, not the local time', () => {
-    const { clock, source, join } = virtualRelay({ batchMs: 0 });
-    const client = join();
-    const at = clock.now;
-    source.emit(opened(at - 500), { type: 'watermark', at: at - 300 });
-    clock.pass(1_000);
-    source.emit({ type: 'watermark', at: at + 700 });
-    clock.pass(250);
-    expect(marksOf(client)).toEqual([at - 300, at + 700]);
-  });
 });
 
 describe('createRelay: the limit', () => {
@@ -427,13 +335,6 @@ describe('createRelay: status and events', () => {
       expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
     },
   );
-
-  it('reports nothing about a client that leaves before it is authorized', () => {
-    const { relay, reports } = virtualRelay();
-    const receiver: PendingReceiver = { [admission]: NEVER };
-    new Client(relay, receiver).leave();
-    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
-  });
 });
 
 describe('createRelay: the age of a stream', () => {
@@ -458,22 +359,6 @@ describe('createRelay: the age of a stream', () => {
 });
 
 describe('createRelay: a client whose stream the relay ends', () => {
-  it('receives the remaining events while it reads, then `connect-again` with its position', () => {
-    const { clock, relay, source, join } = virtualRelay();
-    const response = new Response();
-    const slow = join({ response, user: 'u' }, response.fill);
-    for (const n of range(1, 3)) source.frames(String(n).padEnd(70_000));
-    expect(relay.disconnect('u')).toBe(1);
-    for (let n = 1; n <= 3; n += 1) {
-      clock.pass(499);
-      response.drain();
-      expect(slow.payloads).toHaveLength(n);
-    }
-    response.drain();
-    expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
-    expect(slow.lastEventId).toMatch(/\.3\.3\.[\d.]+$/);
-  });
-
   it.each([
     ['nothing', 500, 0],
     ['slowly for five seconds', 5_000, 400],
@@ -518,14 +403,6 @@ describe('createRelay: a client whose stream is ended twice', () => {
     clock.pass(isCloseLast ? 500 : 100);
     expect([codeOf(slow), slow.isComplete]).toEqual(['relay-closing', true]);
     expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
-  });
-
-  it('receives the remaining events once', () => {
-    const { relay, response, slow } = startSlow();
-    relay.disconnect('u');
-    relay.close();
-    response.drain();
-    expect([slow.payloads, slow.types.at(-1), codeOf(slow)]).toEqual([['a', 'b'], 'connect-again', 'relay-closing']);
   });
 
   it('does not get more time when its session is ended again', () => {
@@ -577,13 +454,6 @@ describe('createRelay: close', () => {
     expect(source.active).toBe(0);
     clock.pass(1e6);
     expect(clock.scheduler.actions).toEqual([]);
-  });
-
-  it('may be called by a listener of the events', () => {
-    const { relay, source, join } = virtualRelay();
-    relay.events$.subscribe(({ type }) => type === 'client-joined' && relay.close());
-    expect(join().isComplete).toBe(true);
-    expect([source.active, relay.status().clients]).toEqual([0, []]);
   });
 });
 

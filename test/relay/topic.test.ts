@@ -7,7 +7,6 @@ import {
   filter,
   map,
   merge,
-  of,
   range as numbers,
   scan,
   startWith,
@@ -16,10 +15,9 @@ import {
   throwError,
 } from 'rxjs';
 import { conflate } from '../../src/operators/conflate.js';
-import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
-import { Conflated, Decoded, isFrame, timeOf } from '../../src/operators/items/item.js';
+import { Conflated, Decoded, timeOf } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
@@ -27,18 +25,8 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
-import {
-  disconnected,
-  gapOf,
-  joined,
-  opened,
-  opening,
-  reconnecting,
-  requested,
-  stopped,
-  watermark,
-} from '../operators/stream.js';
-import { type Client, frame, inOrder, range, Response, timeIn, virtualRelay, watermarkIn } from './support.js';
+import { disconnected, gapOf, joined, opened, reconnecting, stopped, watermark } from '../operators/stream.js';
+import { type Client, frame, inOrder, range, timeIn, virtualRelay, watermarkIn } from './support.js';
 import type { WireEvent } from './support.js';
 
 const begin = 1_000_000;
@@ -80,19 +68,6 @@ describe('a topic', () => {
       ...['opened', 'frame', 'frame', 'disconnected', 'reconnecting', 'opened', 'gap', 'frame'],
     ]);
     expect(client.payloads).toEqual(['2', '4', '6']);
-  });
-
-  it('opens for its first client at the newest event of the feed, if the last watermark is older', () => {
-    const { of: join, join: joinFeed, emit, clock } = start();
-    joinFeed();
-    emit(opened(begin), { type: 'watermark', at: begin + 1 }, disconnected(begin + 2), opened(begin + 90, 2));
-    emit(frame('a', begin + 95));
-    const client = join(isEven);
-    clock.pass(1);
-    expect(client.events).toEqual([joined(begin + 95, 2)]);
-    // The source sends watermarks, so the clock doesn't move the time.
-    clock.pass(2_000);
-    expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(begin + 95);
   });
 
   it('emits lifecycle events that the operator drops, after the outputs for them', () => {
@@ -138,15 +113,6 @@ describe('a topic', () => {
     expect([runs, source.subscriptions]).toEqual([2, 2]);
   });
 
-  it('receives the current state of the feed when it starts late', () => {
-    const { of: join, join: joinAll, emit } = start();
-    joinAll();
-    emit(opened(begin), frame(1, begin + 1), disconnected(begin + 5), reconnecting(begin + 5, 50));
-    const client = join(isEven);
-    emit(opened(begin + 60, 2), frame(2, begin + 61));
-    expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
-  });
-
   it.each<[string, readonly RelayedEvent[], readonly RelayedEvent[]]>([
     [
       'in an outage, with a watermark that is no later',
@@ -166,15 +132,6 @@ describe('a topic', () => {
     clock.pass(1_000);
     join(tap((event) => inputs.push(event)));
     expect(inputs).toEqual(received);
-  });
-
-  it('emits `opened` before the first frame of a source without lifecycle events', () => {
-    const { of: join, emit } = start();
-    const client = join(decodeWith(Numbered));
-    // A source may emit the same object again.
-    const first = json(1);
-    emit(first, first, json(2));
-    expect(typesOf(client)).toEqual(['opened', 'value', 'value', 'value']);
   });
 
   it('resumes for a returning client, and treats the id of another topic like that of another relay', () => {
@@ -211,14 +168,6 @@ describe('a topic', () => {
     expect(again.events.find(({ type }) => type === 'gap')).toMatchObject({ missed: 3 });
     expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
   });
-
-  it('completes with its operator, and other topics continue', () => {
-    const { of: join, join: joinAll, emit } = start();
-    const [first, whole] = [join((events$) => events$.pipe(frames(), take(1))), joinAll()];
-    emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
-    expect([first.types.at(-1), first.isComplete, first.payloads]).toEqual(['complete', true, ['1']]);
-    expect([whole.isComplete, whole.payloads.length]).toEqual([false, 2]);
-  });
 });
 
 describe('a topic of values', () => {
@@ -242,20 +191,6 @@ describe('a topic of values', () => {
     clock.pass(600);
     expect(marksOf(client).at(-1)).toBeGreaterThan(begin + 1_000);
     inOrder(marksOf(client));
-  });
-
-  it('has a complete connection after 500 ms, as values prove nothing: a client of another relay then receives its gap', () => {
-    const { of, emit, clock } = start();
-    const client = of(
-      map((event) => (isFrame(event) ? { receivedAt: event.receivedAt } : event)),
-      {
-        lastEventId: `otherrun.15.15.${begin - 100}`,
-      },
-    );
-    emit(opening(begin + 10), frame(1, begin + 100), frame(2, begin + 400), frame(3, begin + 520));
-    clock.pass(20);
-    expect(typesOf(client)).toEqual(['opened', 'value', 'value', 'gap', 'value']);
-    expect(client.events[3]).toMatchObject({ from: begin - 100, to: begin + 510 });
   });
 
   it('sends windows with the time of their end, and with their gaps', () => {
@@ -300,29 +235,6 @@ describe('a topic of values', () => {
     expect((valuesOf(client)[0] as { frames: WireEvent[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
   });
 
-  it('keeps times in order when the operator delays', () => {
-    const { of: join, emit, clock } = start();
-    const clients = [
-      join((events$) => events$.pipe(frames(), delay(100, clock.scheduler))),
-      join((events$) => events$.pipe(decodeWith(Numbered), frames(), delay(100, clock.scheduler))),
-    ];
-    emit(
-      opened(begin),
-      json(10),
-      json(20),
-      disconnected(begin + 50),
-      reconnecting(begin + 50, 1),
-      opened(begin + 60, 2),
-    );
-    emit(json(61), json(400));
-    clock.pass(300);
-    for (const client of clients) {
-      expect(client.events).toHaveLength(8);
-      inOrder(client.events.map(timeIn));
-      inOrder(marksOf(client));
-    }
-  });
-
   it('never goes back behind a watermark that the operator has forwarded', () => {
     const { of: join, emit, clock } = start();
     const late: RelayTopic = (events$) =>
@@ -344,36 +256,6 @@ describe('a topic of values', () => {
     expect(value).toBe('a');
     expect(at).toBeGreaterThanOrEqual(mark);
   });
-
-  it('sends a status unchanged, with the failure as an object', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) => events$.pipe(connectionStatus()));
-    emit(opened(begin), disconnected(begin + 5), reconnecting(begin + 5, 9));
-    expect(valuesOf(client)).toMatchObject([
-      { state: 'live' },
-      { state: 'reconnecting', failure: { code: 'connection-lost' } },
-    ]);
-  });
-
-  it('sends watermarks on a quiet feed if the operator forwards them, so that clients close their windows', () => {
-    const { of: join, emit, clock } = start();
-    const client = join(decodeWith(Numbered));
-    emit(opened(begin), json(1));
-    clock.pass(2_000);
-    expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
-    inOrder(marksOf(client));
-  });
-});
-
-it('a topic has no watermarks of the clock before the first connection: a relay may send older events', () => {
-  const { of: join, emit, clock } = start();
-  const client = join((events$) => events$);
-  emit(requested(begin));
-  clock.pass(500);
-  expect(Math.max(...marksOf(client))).toBe(begin);
-  emit(disconnected(begin + 100));
-  clock.pass(0);
-  expect(client.events.map(timeIn)).toEqual([begin, begin + 100]);
 });
 
 describe('an output before the first event', () => {
@@ -402,13 +284,6 @@ describe('an output before the first event', () => {
       { type: 'value', at: at + 7, value: 1 },
     ]);
     inOrder(marksOf(client));
-  });
-
-  it('precedes the outputs for the first event, in any order of the subscriptions', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) => merge(events$.pipe(map(({ type }) => type)), of('at once', 'and more')));
-    emit(opened(begin));
-    expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
   });
 
   it('is kept if it is among the newest 1,000', () => {
@@ -540,25 +415,6 @@ describe('a topic that fails', () => {
     expect(clients.map(({ types }) => types.at(-1))).toEqual(['connect-again', 'connect-again']);
   });
 
-  it('runs again lingerMs after its end, even if clients keep joining', () => {
-    const { of: join, join: joinAll, emit, reports, source, clock } = start({ lingerMs: 1_000 });
-    const numbers: RelayTopic = map((event) =>
-      event.type === 'frame' ? (JSON.parse(event.text()) as unknown) : event,
-    );
-    joinAll();
-    join(numbers);
-    emit(opened(begin), frame('no JSON', begin + 1));
-    for (let n = 0; n < 3; n += 1) {
-      clock.pass(333);
-      expect(join(numbers).types).toEqual(['connect-again']);
-    }
-    clock.pass(1);
-    const client = join(numbers);
-    emit(frame('5', begin + 2_000));
-    expect([valuesOf(client), client.isComplete, source.subscriptions]).toEqual([[5], false, 1]);
-    expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(1);
-  });
-
   it('because the feed failed sends the failure of the feed, and the relay reports the error once', () => {
     const { of: join, join: joinAll, emit, reports, source, clock, relay } = start();
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -596,17 +452,6 @@ describe('maxTopics', () => {
     again.leave();
     clock.pass(1_000);
     expect(join(topics[2]!).error).toBeUndefined();
-  });
-
-  it('counts a topic once that runs again while a client still reads its ended run', () => {
-    const { of: join, relay, source, emit } = start({ maxTopics: 1 });
-    const response = new Response();
-    const slow = join(isEven, { response });
-    response.writableNeedDrain = true;
-    emit(opened(begin));
-    source.subject.complete();
-    relay.restart();
-    expect([slow.isComplete, join(isEven).error, relay.status().topics]).toEqual([false, undefined, 1]);
   });
 });
 
@@ -685,14 +530,6 @@ describe('public JSON', () => {
       const shown = { toJSON: (key: unknown) => keys.push(key) };
       publicJson({ a: shown, b: decoded(shown), c: [shown] });
       expect(keys).toEqual(['a', 'b', '0']);
-    });
-
-    it('does not call the toJSON of the result of a toJSON, like JSON.stringify', () => {
-      const inner = new WithJson('inner');
-      const value = { toJSON: () => inner };
-      expect(publicJson(value)).toBe(JSON.stringify(value));
-      expect(publicJson(decoded(value))).toBe(JSON.stringify(value));
-      expect(inner.calls).toBe(0);
     });
 
     it.each([

@@ -90,22 +90,6 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual([...named('request', 10), 'join']);
   });
 
-  it('does work that waits again in the next turn, after the others', async () => {
-    const { turns, done } = start();
-    for (const name of ['a', 'b']) {
-      const again = () => {
-        done.push(name);
-        if (done.length < 6) turns.later(again, 'replay');
-      };
-      turns.later(again, 'replay');
-    }
-    for (const count of [2, 4, 6]) {
-      await nextTurn();
-      expect(done.length).toBe(count);
-    }
-    expect(done.join('')).toBe('ababab');
-  });
-
   it('does a client’s work once, in the place where it waits, and forgets that of a client that has left', async () => {
     const { turns, done, work } = start();
     const [kept, dropped] = [work('kept'), work('dropped')];
