@@ -5,9 +5,8 @@ import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { ResumePoint } from '../../src/browser/resume-point.js';
-import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { lost, opened } from '../operators/stream.js';
-import { Clock, frame, isFrame } from '../relay/support.js';
+import { Clock, isFrame } from '../relay/support.js';
 import { atEnd, connectAgain, ended, frameLineOf, hello, message, serve, silence, status } from './support.js';
 import { type Step, stream, withoutNetwork } from './support.js';
 import { waitFor } from '../support/wait-for.js';
@@ -134,14 +133,6 @@ describe('relayConnection$', () => {
     if (texts().length > 0) expect(point.id).toBe('e.1.1.1');
   });
 
-  it('errors when the connection is reset within a message, after the events of whole messages', async () => {
-    const { server, over, texts, point } = await connect(stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`));
-    await waitFor(() => texts().length === 1);
-    server.reset();
-    expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
-    expect(point.id).toBe('e.1.1.1');
-  });
-
   it('emits no event of a message that cannot be read completely, so that the next request repeats it', async () => {
     const { over, texts, point } = await connect(
       stream(hello() + message('e.1.1.1', line('a')) + message('e.3.3.3', line('b'), '{"type":"opened"}')),
@@ -235,23 +226,6 @@ describe('relayConnection$', () => {
     await write(hello());
     silent.clock.pass(1_000);
     expect(silent.seen.error).toMatchObject({ code: 'relay-stalled', uptimeMs: 0 });
-  });
-
-  it.each([
-    ['ten minutes behind', -600_000, true],
-    ['ten minutes ahead', 600_000, true],
-    ['half a second ahead', 500, false],
-  ])('corrects the times of a relay whose clock is %s', async (_what, off, isFar) => {
-    const at = Date.now();
-    const { events, over } = await connect(
-      ended(hello(at + off) + message('e.2.1.1', opened(at + off), writeFrame(frame('a', at + off)))),
-    );
-    await over();
-    const times = events.map((event) => (event.type === 'frame' ? event.receivedAt : (event as { at: number }).at));
-    for (const time of times) {
-      if (isFar) expect(Math.abs(time - at)).toBeLessThan(60_000);
-      else expect(time).toBe(at + off);
-    }
   });
 });
 
