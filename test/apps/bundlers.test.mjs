@@ -40,42 +40,42 @@ after(async () => {
   await service.shutdown();
 });
 
-const runRollup = async (input, file, { format, ...settings }) => {
-  const bundle = await rollup({ input, onwarn: () => undefined, ...settings });
-  await bundle.write({ dir: join(file, '..'), format, entryFileNames: 'app.mjs', chunkFileNames: '[name].mjs' });
+// Each bundles a program of the project into a folder, and returns the path of the bundle.
+const runEsbuild = async (input, folder, { format = 'esm', ...settings } = {}) => {
+  const outfile = join(folder, format === 'cjs' ? 'app.cjs' : 'app.mjs');
+  const options = { absWorkingDir: project, bundle: true, minify: true, platform: 'node', target: 'node20', format };
+  await esbuild.build({ ...options, logLevel: 'error', entryPoints: [input], outfile, ...settings });
+  return outfile;
 };
-const runWebpack = async (entry, file, settings) => {
-  const path = join(file, '..');
-  const output = { path, filename: 'app.cjs' };
+const names = { entryFileNames: 'app.mjs', chunkFileNames: '[name].mjs' };
+const runRollup = async (input, folder, settings) => {
+  const bundle = await rollup({ input: join(project, input), onwarn: () => undefined, ...settings });
+  await bundle.write({ dir: folder, format: 'es', ...names });
+  return join(folder, 'app.mjs');
+};
+const runVite = async (build, folder, settings) => {
+  await vite({ root: project, configFile: false, logLevel: 'error', build: { ...build, outDir: folder }, ...settings });
+  return join(folder, 'app.mjs');
+};
+const runWebpack = async (input, folder, { output, ...settings }) => {
+  const options = { mode: 'production', entry: `./${input}`, output: { path: folder, filename: 'app.cjs', ...output } };
   // Without a minifier, which takes four fifths of the time. The bundles of esbuild are minified.
-  const options = { mode: 'production', entry, output, context: project, optimization: { minimize: false } };
-  const stats = await promisify(webpack)({ ...options, ...settings });
+  const stats = await promisify(webpack)({
+    ...options,
+    context: project,
+    optimization: { minimize: false },
+    ...settings,
+  });
   assert.deepEqual(stats.toJson({ all: false, errors: true }).errors, []);
+  return join(folder, 'app.cjs');
 };
 
-/** Writes a bundle for a server. Returns the path of its program. */
 const forServer = {
-  'esbuild, ESM': (folder, settings) => runEsbuild(join(folder, 'app.mjs'), { format: 'esm', ...settings }),
-  'esbuild, CommonJS': (folder, settings) => runEsbuild(join(folder, 'app.cjs'), { format: 'cjs', ...settings }),
-  rollup: async (folder, settings) => {
-    await runRollup(join(project, 'feed.mjs'), join(folder, 'app.mjs'), { format: 'es', ...settings });
-    return join(folder, 'app.mjs');
-  },
-  'Vite, SSR': async (folder, settings) => {
-    const output = { entryFileNames: 'app.mjs', chunkFileNames: '[name].mjs' };
-    const build = { ssr: 'feed.mjs', outDir: folder, rollupOptions: { output } };
-    await vite({ root: project, configFile: false, logLevel: 'error', build, ...settings });
-    return join(folder, 'app.mjs');
-  },
-  webpack: async (folder, settings) => {
-    await runWebpack('./feed.mjs', join(folder, 'app.cjs'), settings);
-    return join(folder, 'app.cjs');
-  },
-};
-const runEsbuild = async (outfile, settings) => {
-  const options = { absWorkingDir: project, bundle: true, minify: true, platform: 'node', target: 'node20' };
-  await esbuild.build({ ...options, logLevel: 'error', entryPoints: ['feed.mjs'], outfile, ...settings });
-  return outfile;
+  'esbuild, ESM': (folder, settings) => runEsbuild('feed.mjs', folder, settings),
+  'esbuild, CommonJS': (folder, settings) => runEsbuild('feed.mjs', folder, { format: 'cjs', ...settings }),
+  rollup: (folder, settings) => runRollup('feed.mjs', folder, settings),
+  'Vite, SSR': (folder, settings) => runVite({ ssr: 'feed.mjs', rollupOptions: { output: names } }, folder, settings),
+  webpack: (folder, settings) => runWebpack('feed.mjs', folder, settings),
 };
 
 const rows = tableOf('docs/how-to/bundling.md')
@@ -115,39 +115,20 @@ test('esbuild, ESM: the testing kit needs one of the two settings', async () => 
     "import { startTradeFeedService } from 'rx-trade-feed/testing'; await (await startTradeFeedService()).shutdown();";
   const stdin = { contents, resolveDir: project };
   const start = async (settings) => {
-    const outfile = join(project, `out-${randomUUID()}`, 'app.mjs');
-    await runEsbuild(outfile, { entryPoints: undefined, stdin, format: 'esm', ...settings });
-    return execute(process.execPath, [outfile]);
+    const options = { entryPoints: undefined, stdin, ...settings };
+    return execute(process.execPath, [await runEsbuild('', join(project, `out-${randomUUID()}`), options)]);
   };
   await assert.rejects(start({}), /Dynamic require of "\w+" is not supported/);
   await start({ packages: 'external' });
   await start(settingsOf('banner'));
 });
 
-/** Writes a bundle for browsers. Returns its path. */
 const forPage = {
-  esbuild: async (input, folder) => {
-    const options = { absWorkingDir: project, bundle: true, platform: 'browser', format: 'esm', logLevel: 'error' };
-    await esbuild.build({ ...options, entryPoints: [input], outfile: join(folder, 'app.mjs') });
-    return join(folder, 'app.mjs');
-  },
-  rollup: async (input, folder) => {
-    const plugins = [nodeResolve({ browser: true }), commonjs()];
-    await runRollup(join(project, input), join(folder, 'app.mjs'), { format: 'es', plugins });
-    return join(folder, 'app.mjs');
-  },
-  Vite: async (input, folder) => {
-    const lib = { entry: input, formats: ['es'], fileName: () => 'app.mjs' };
-    await vite({ root: project, configFile: false, logLevel: 'error', build: { lib, outDir: folder } });
-    return join(folder, 'app.mjs');
-  },
-  webpack: async (input, folder) => {
-    await runWebpack(`./${input}`, join(folder, 'app.cjs'), {
-      target: 'web',
-      output: { path: folder, filename: 'app.cjs', publicPath: '' }, // found by the document of a page
-    });
-    return join(folder, 'app.cjs');
-  },
+  esbuild: (input, folder) => runEsbuild(input, folder, { platform: 'browser', minify: false }),
+  rollup: (input, folder) => runRollup(input, folder, { plugins: [nodeResolve({ browser: true }), commonjs()] }),
+  Vite: (input, folder) => runVite({ lib: { entry: input, formats: ['es'], fileName: () => 'app.mjs' } }, folder),
+  // The document of a page would find `publicPath`.
+  webpack: (input, folder) => runWebpack(input, folder, { target: 'web', output: { publicPath: '' } }),
 };
 
 for (const [bundler, write] of Object.entries(forPage)) {

@@ -68,16 +68,8 @@ export const startNatsCluster = async (folder, stream) => {
   const names = ['one', 'two', 'three'];
   const routes = await Promise.all(names.map(freePort));
   const addresses = routes.map((port) => `nats://127.0.0.1:${port}`);
-  const argsOf = (name, n) => [
-    '--name',
-    name,
-    '--cluster_name',
-    'test',
-    '--cluster',
-    addresses[n],
-    '--routes',
-    addresses.join(),
-  ];
+  const argsOf = (name, n) =>
+    `--name ${name} --cluster_name test --cluster ${addresses[n]} --routes ${addresses.join()}`.split(' ');
   const servers = await Promise.all(names.map((name, n) => startBroker('nats', join(folder, name), argsOf(name, n))));
   const ports = servers.map(({ port }) => port);
   const connection = await connectToNats({
