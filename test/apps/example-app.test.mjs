@@ -61,21 +61,6 @@ describe('on the local service of the demo', () => {
     await view.state(/Last outage at \d\d:\d\d:\d\d, for [\d.]+ m?s: Th(?:e|is) /);
   });
 
-  test('a shutdown: shows the reason, and the remaining wait', async () => {
-    await stable();
-    const before = await connection();
-    await cause('Shut down');
-    await view.happened(/1001 server shutdown Ongoing for/);
-    await view.state(/^Reconnecting .+ \(?attempt \d+.* Without a connection for \d+ s\./i);
-    await expectText(view.page.locator('.cdk-live-announcer-element'), /^Reconnecting\. /);
-    await view.page.waitForFunction(() => document.title.startsWith('◌ Reconnecting: '));
-    await screenshot(view, 'outage');
-    await restoreService();
-    await view.happened(/Lasted .* A new connection is open/);
-    assert.equal(await connection(), before + 1);
-    await screenshot(view, 'gap');
-  });
-
   const stops = [
     { title: 'Connect elsewhere', words: /^Stopped .* 4001 connection replaced .* Find the other client, / },
     { title: 'Write to the service', words: /^Stopped .* 1008 policy violation .* Look for a proxy / },

@@ -1,4 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
+import { weighted } from '../support/server-bytes.js';
 import { type Change, changed, changes, cutAt, places } from './mutated.js';
 import { acceptFor, type Answer, type End, plantedKey, plantedTicket } from './scripted.js';
 
@@ -84,7 +85,7 @@ const interim = fc.oneof(
 );
 
 const mostly = <T>(right: T, odd: Arbitrary<T>, weight: number): Arbitrary<T> =>
-  fc.oneof({ arbitrary: fc.constant(right), weight }, { arbitrary: odd, weight: 1 });
+  weighted([weight, fc.constant(right)], [1, odd]);
 
 /** Variants of a valid answer: another status line, more or fewer headers, another body, changed bytes, cut off. */
 export const httpAround = ({ line, headers, body }: Right): Arbitrary<HttpBytes> =>
@@ -101,10 +102,7 @@ export const httpAround = ({ line, headers, body }: Right): Arbitrary<HttpBytes>
     body: mostly(body, fc.oneof(latin1, chunked, secrets, fc.constant(`${body}HTTP/1.1 200 OK\r\n\r\n`)), 2),
     changes: mostly([], changes(3), 2),
     cuts: places,
-    end: fc.oneof(
-      { arbitrary: fc.constant<End>('end'), weight: 8 },
-      { arbitrary: fc.constantFrom<End>('reset', 'stay'), weight: 1 },
-    ),
+    end: weighted([8, fc.constant<End>('end')], [1, fc.constantFrom<End>('reset', 'stay')]),
   });
 
 /** Writes an answer for a request. */

@@ -6,7 +6,7 @@ import { Agent } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { character } from '../support/character.js';
 import { expectedFailure } from '../support/failure-table.js';
-import { cuts, serverBytes } from '../support/server-bytes.js';
+import { cuts, serverBytes, weighted } from '../support/server-bytes.js';
 import { closePayload, wsFrame } from '../support/wire.js';
 import { ANSWER_MS, fuzz, seed } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written, WSS } from './http-bytes.js';
@@ -84,9 +84,9 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-const codes = fc.oneof(
-  { arbitrary: fc.constantFrom(1000, 1001, 1006, 1008, 1009, 1011, 1013, 4000, 4001, 4002, 4003, 4003), weight: 3 },
-  { arbitrary: fc.nat(65_535), weight: 1 },
+const codes = weighted(
+  [3, fc.constantFrom(1000, 1001, 1006, 1008, 1009, 1011, 1013, 4000, 4001, 4002, 4003, 4003)],
+  [1, fc.nat(65_535)],
 );
 const known = fc.constantFrom('access expired', 'access revoked', 'connection replaced', 'server shutdown', '');
 const pieces = fc.oneof(
@@ -95,10 +95,11 @@ const pieces = fc.oneof(
   fc.constantFrom('\x1b]0;title\x07', '\x1b[2J', '\r\nlevel=info forged', '\0', '\u202e', '\u2028', '\u009b31m', '$&"'),
   fc.string({ unit: character, maxLength: 20 }),
 );
-const reasons = fc.oneof(
-  { arbitrary: known.map((reason) => Buffer.from(reason)), weight: 2 },
-  { arbitrary: fc.array(pieces, { maxLength: 3 }).map((some) => Buffer.from(some.join(''))), weight: 4 },
-  { arbitrary: fc.uint8Array({ maxLength: 123 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
+const anyBytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes));
+const reasons = weighted(
+  [2, known.map((reason) => Buffer.from(reason))],
+  [4, fc.array(pieces, { maxLength: 3 }).map((some) => Buffer.from(some.join('')))],
+  [1, anyBytes(123)],
 );
 
 // RFC 6455, 7.4: the codes that a close frame may contain.
@@ -151,15 +152,11 @@ const runStream = ({ bytes, cut, isWithHead, isOfAgent, end }: Stream) => {
   return scripted.run({ ticket: goodTicket, handshake }, options);
 };
 
-const anyBytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes));
 const delivery = { cut: cuts, isWithHead: fc.boolean(), isOfAgent: fc.boolean() };
 const streams: Arbitrary<Stream> = fc.record({
   ...delivery,
-  bytes: fc.oneof({ arbitrary: serverBytes, weight: 4 }, { arbitrary: anyBytes(400), weight: 1 }),
-  end: fc.oneof(
-    { arbitrary: fc.constantFrom<End>('end', 'reset'), weight: 8 },
-    { arbitrary: fc.constant<End>('stay'), weight: 1 },
-  ),
+  bytes: weighted([4, serverBytes], [1, anyBytes(400)]),
+  end: weighted([8, fc.constantFrom<End>('end', 'reset')], [1, fc.constant<End>('stay')]),
 });
 const rightStreams = fc.record({
   ...delivery,
@@ -245,7 +242,7 @@ const nested: Arbitrary<Nested> = fc.record({
   times: fc.constantFrom(1, 10, 1_000, 10_000, 65_535, 65_536, 1_000_000),
 });
 const others: Arbitrary<Buffer | Nested> = fc.oneof(
-  fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  anyBytes(300),
   fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))),
   fc.constantFrom('', ' ', 'null', '[]', '""', 'NaN', '{}', '{"__proto__":{}}').map((text) => Buffer.from(text)),
   // Short bodies, because a parser's error quotes the text it has read.

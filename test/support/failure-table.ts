@@ -109,19 +109,22 @@ export const stoppingCodes: readonly string[] = failureCodes.filter((code) =>
  * @throws Error when the table has no such row
  */
 export const failureRow = (observed: Observed): FailureRow => {
-  const { stage, status, closeCode, code } = observed;
-  const ofAnyStage = failureTable.find((row) => row.stage === undefined && row.code === code);
+  const { stage, status, closeCode, reason, code, certificate } = observed;
   const rows = failureTable.filter((row) => row.stage === stage);
-  const row =
-    ofAnyStage ??
+  const ofClose = rows.filter((row) => row.closeCode === closeCode);
+  const otherStatus = /^5\d\d$/.test(String(status)) ? '5xx' : 'other';
+  const found =
+    failureTable.find((row) => row.stage === undefined && row.code === code) ??
     (status !== undefined
-      ? rowOfStatus(rows, status)
+      ? (rows.find((row) => row.status === status) ?? rows.find((row) => row.status === otherStatus))
       : closeCode !== undefined
-        ? rowOfClose(rows, closeCode, observed.reason)
-        : (rows.find((row) => row.code === code && row.certificate === observed.certificate) ??
+        ? (ofClose.find((row) => row.reason !== undefined && row.reason === reason) ??
+          ofClose.find((row) => row.reason === undefined) ??
+          rows.find((row) => row.closeCode === 'other'))
+        : (rows.find((row) => row.code === code && row.certificate === certificate) ??
           rows.find((row) => row.code === code)));
-  if (row === undefined) throw new Error(`The failure table has no row for ${JSON.stringify(observed)}.`);
-  return row;
+  if (found === undefined) throw new Error(`The failure table has no row for ${JSON.stringify(observed)}.`);
+  return found;
 };
 
 /** Returns the expected code and verdict for what happened, with its stage. */
@@ -130,19 +133,4 @@ export const expectedFailure = (
 ): { readonly stage: Stage; readonly code: ServiceFailureCode; readonly verdict: Verdict } => {
   const { code, verdict, afterOpened = verdict } = failureRow(observed);
   return { stage: observed.stage, code, verdict: observed.hasOpened ? afterOpened : verdict };
-};
-
-type Rows = readonly FailureRow[];
-
-const rowOfStatus = (rows: Rows, status: number): FailureRow | undefined =>
-  rows.find((row) => row.status === status) ??
-  rows.find((row) => row.status === (status >= 500 && status <= 599 ? '5xx' : 'other'));
-
-const rowOfClose = (rows: Rows, closeCode: number, reason: string | undefined): FailureRow | undefined => {
-  const ofCode = rows.filter((row) => row.closeCode === closeCode);
-  return (
-    ofCode.find((row) => row.reason !== undefined && row.reason === reason) ??
-    ofCode.find((row) => row.reason === undefined) ??
-    rows.find((row) => row.closeCode === 'other')
-  );
 };

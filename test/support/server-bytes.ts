@@ -1,7 +1,8 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { closePayload, encodeFrame, wsFrame } from './wire.js';
 
-const weighted = <T>(...values: readonly (readonly [weight: number, arbitrary: Arbitrary<T>])[]): Arbitrary<T> =>
+/** Draws from one of several arbitraries, each with its weight. */
+export const weighted = <T>(...values: readonly (readonly [weight: number, arbitrary: Arbitrary<T>])[]): Arbitrary<T> =>
   fc.oneof(...values.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
 const sizes = weighted(

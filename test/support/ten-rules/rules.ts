@@ -149,22 +149,23 @@ const frames = (log: readonly Seen[], { subscription }: Subscribed): readonly st
   return [...wrong, ...undelivered(log, received)];
 };
 
+/** The number of the newest frame that was sent, by socket. */
+const newestSent = (log: readonly Seen[]): ReadonlyMap<number, number> =>
+  new Map(entriesOf(log, 'sent').map(({ socket, seq }) => [socket, seq]));
+
 // While the feed runs, every frame sent has arrived once the log is settled, unless the connection was cut.
 const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>): readonly string[] => {
   if (log.some(({ what }) => what === 'unsubscribed' || what === 'errored')) return [];
   const settled = log.slice(0, log.findLastIndex(({ what }) => what === 'settled') + 1);
   const cut = new Set(entriesOf(settled, 'cut').map(({ socket }) => socket));
-  const sent = new Map<number, number>();
-  for (const { socket, seq } of entriesOf(settled, 'sent')) sent.set(socket, seq);
-  return [...sent]
+  return [...newestSent(settled)]
     .filter(([socket, seq]) => !cut.has(socket) && (received.get(socket) ?? 0) < seq)
     .map(([socket, seq]) => `${seq} frames were sent and ${received.get(socket) ?? 0} delivered`);
 };
 
 // All frames sent before a close frame arrive before that is reported.
 const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
-  const sent = new Map<number, number>();
-  for (const { socket, seq } of entriesOf(log, 'sent')) sent.set(socket, seq);
+  const sent = newestSent(log);
   let last: { readonly socket: number; readonly seq: number } | undefined;
   return entriesOf(log, 'event', 'frame').flatMap((seen) => {
     if (seen.what === 'frame') {
