@@ -16,12 +16,8 @@ const MOST_SHRINKS = 300;
 const CASE_MS = 250;
 
 /**
- * Declares a test of a property of random values. `holds` returns the name of a value's outcome, and the report counts them.
- *
+ * Declares a test of a property of random values. `holds` returns the name of a value's outcome, and the report counts them by `property`.
  * A failure names the seed and the path of the smallest case. Run only that with `FUZZ_SEED` and `FUZZ_PATH`.
- *
- * @param property - the name of the property in the report
- * @param byDefault - how many cases to run unless `FUZZ_RUNS` is set
  */
 export const fuzz = <T>(
   title: string,

@@ -21,13 +21,7 @@ const argumentsOf = {
   ],
 };
 
-/**
- * Starts a broker.
- *
- * @param {'nats' | 'nats-core' | 'redis'} kind - the program; `nats-core` has no JetStream
- * @param {string} folder - where it stores its data
- * @param {readonly string[]} moreArgs - more arguments of the program
- */
+/** Starts a broker that stores its data in a folder; `nats-core` has no JetStream. */
 export const startBroker = async (kind, folder, moreArgs = []) => {
   const data = join(folder, kind);
   const port = await freePort();
@@ -58,12 +52,7 @@ export const startBroker = async (kind, folder, moreArgs = []) => {
   };
 };
 
-/**
- * Starts three servers of NATS that store each stream three times. `kill` ends the one that leads a stream, once the others have all of it.
- *
- * @param {string} folder - where they store their data
- * @param {string} stream - the name of the stream
- */
+/** Starts three servers of NATS that store each stream three times. `kill` ends the one that leads `stream`, once the others have all of it. */
 export const startNatsCluster = async (folder, stream) => {
   const names = ['one', 'two', 'three'];
   const routes = await Promise.all(names.map(freePort));
@@ -72,10 +61,8 @@ export const startNatsCluster = async (folder, stream) => {
     `--name ${name} --cluster_name test --cluster ${addresses[n]} --routes ${addresses.join()}`.split(' ');
   const servers = await Promise.all(names.map((name, n) => startBroker('nats', join(folder, name), argsOf(name, n))));
   const ports = servers.map(({ port }) => port);
-  const connection = await connectToNats({
-    servers: ports.map((port) => `127.0.0.1:${port}`),
-    maxReconnectAttempts: -1,
-  });
+  const addressesOf = ports.map((port) => `127.0.0.1:${port}`);
+  const connection = await connectToNats({ servers: addressesOf, maxReconnectAttempts: -1 });
   /** Asks until there is an answer: while the servers elect a leader, requests fail. Throws what failed last if that takes a minute. */
   const ask = async (question) => {
     let failure = new Error(`The stream ${stream} has no leader, or a server that lags.`);
@@ -104,25 +91,12 @@ export const startNatsCluster = async (folder, stream) => {
   };
 };
 
-/**
- * Connects an engine to a broker.
- *
- * @param {'nats' | 'redis'} kind - the program
- * @param {number} port - its port, or that of a proxy
- * @returns the engine, and a function that closes its connections
- */
+/** Connects an engine to a broker, or to a proxy in front of it. Returns the engine, and a function that closes its connections. */
 export const connectEngine = async (kind, port) => {
   if (kind === 'nats') {
-    const connection = await connectToNats({
-      servers: `127.0.0.1:${port}`,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 100,
-      reconnectJitter: 50,
-      ignoreAuthErrorAbort: true,
-      pingInterval: 2_000,
-      timeout: 2_000,
-      waitOnFirstConnect: true,
-    });
+    const reconnects = { maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 50 };
+    const patience = { ignoreAuthErrorAbort: true, pingInterval: 2_000, timeout: 2_000, waitOnFirstConnect: true };
+    const connection = await connectToNats({ servers: `127.0.0.1:${port}`, ...reconnects, ...patience });
     return { engine: natsEngine(connection), close: () => connection.close() };
   }
   const connections = [0, 1].map(() => {

@@ -7,13 +7,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Bundles programs with the sources they use before the tests of a file, and removes the bundles afterwards.
- *
- * A bundle starts in a fraction of the time that importing the package takes, because it contains only what's used.
- *
- * @param folder - the folder of the programs, relative to the project's root
- * @param names - the names of the programs
- * @returns a function that returns a bundle's path for the name of its program
+ * Bundles programs with the sources they use before the tests of a file, and removes the bundles afterwards. A bundle starts in a fraction of the time
+ * that importing the package takes. Returns a function that returns a bundle's path for the name of its program.
  */
 export const bundledPrograms = (folder: string, names: readonly string[]): ((name: string) => string) => {
   let bundles = '';

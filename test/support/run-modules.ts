@@ -35,12 +35,7 @@ interface Message extends Partial<ModuleOutput> {
   readonly text?: string;
 }
 
-/**
- * Runs modules with the built package in one child process, each with its own environment variables and output.
- *
- * @param cwd - the working directory
- * @param nodeArgs - options of Node
- */
+/** Runs modules with the built package in one child process, each with its own environment variables and output. */
 export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: readonly string[] = []) => {
   // A late subscriber gets the last output, even after the process has ended.
   const outputs = modules.map(() => new ReplaySubject<ModuleOutput>(1));

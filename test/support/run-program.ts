@@ -10,11 +10,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/**
- * Runs a program in a child process and waits until it exits.
- *
- * @param name - a program of test/e2e/programs, which uses the built package, or the path of a program
- */
+/** Runs a program of test/e2e/programs, or the one at a path, in a child process, and waits until it exits. */
 export const runProgram = async (
   name: string,
   args: readonly string[],

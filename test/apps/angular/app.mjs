@@ -23,24 +23,15 @@ const guideFiles = [
 ];
 const [, packages] = /^npm install (.+)$/m.exec(readFileSync(join(root, 'docs/angular.md'), 'utf8'));
 
-/**
- * Creates the app.
- *
- * @param versions - the folder of test/apps with the package.json and the lockfile that are installed
- * @returns the folder of the app, and functions that run programs there
- */
+/** Creates the app, with the versions that a folder of test/apps locks. Returns its folder, and functions that run programs there. */
 export const createApp = async (versions) => {
   const scratch = temporaryFolder('angular-app-');
   const folder = join(scratch, 'app');
   const bin = newerNode();
   const node = join(bin, 'node');
   const ng = 'node_modules/@angular/cli/bin/ng.js';
-  const env = {
-    ...process.env,
-    PATH: `${bin}${delimiter}${process.env.PATH}`,
-    NG_CLI_ANALYTICS: 'false',
-    NO_COLOR: '1',
-  };
+  const path = `${bin}${delimiter}${process.env.PATH}`;
+  const env = { ...process.env, PATH: path, NG_CLI_ANALYTICS: 'false', NO_COLOR: '1' };
   const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: buildLimitMs });
 
   // Installs once for both the Angular CLI and the app with the guide's packages.

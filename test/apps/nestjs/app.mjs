@@ -22,12 +22,8 @@ const isInstalled = (name) => !/lint|prettier|supertest|globals|coverage|mau/.te
 const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
 
 /**
- * Creates an application with the CLI of a version of NestJS and follows the guide. Installs the guide's packages once,
- * with the lockfile in `test/apps`, for the CLI, the application and all its tests. Leaves out linters and formatters.
- *
- * @param version - 11 or 12
- * @param section - what the guide adds to package.json
- * @returns the folder of the application, and `addFastify`, which installs Fastify: the application of the guide has none
+ * Creates an application with the CLI of a version of NestJS and follows the guide, which adds `section` to package.json. Installs the packages once,
+ * for the CLI, the application and all its tests. Leaves out linters and formatters. The application has no Fastify until `addFastify`.
  */
 export const createApp = async (folder, version, section) => {
   const locked = `nestjs-${version}`;

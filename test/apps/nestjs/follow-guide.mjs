@@ -9,15 +9,7 @@ import { freePort } from '../../peers/program.mjs';
 import { buildLimitMs, launchChromium, newPage, run, start, temporaryFolder } from '../support.mjs';
 import { createApp } from './app.mjs';
 
-/**
- * Defines the tests of a version.
- *
- * @param section - what the guide adds to package.json
- * @param prepare - changes the application before it is compiled
- * @param compiled - what the compiled module has
- * @param passed - the last line of `npm test`
- * @param testArgs - more arguments of its test runner
- */
+/** Defines the tests of a version. `prepare` changes the application before it's `compiled` into this, and `passed` is the last line of `npm test`. */
 export const testGuide = ({ version, section, prepare, compiled, passed, testArgs = [] }) =>
   test(`NestJS ${version}`, async (t) => {
     const { app, addFastify } = await createApp(temporaryFolder('rx-trade-feed-nestjs-'), version, section);
@@ -29,8 +21,9 @@ export const testGuide = ({ version, section, prepare, compiled, passed, testArg
       await inApp(join(app, 'node_modules/.bin/nest'), 'build');
       assert.match(await readFile(join(app, 'dist/app.module.js'), 'utf8'), compiled);
     });
-    await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
-    await t.test('shows frames in the page of the guide', () => checkPage(app));
+    await t.test('streams frames to its log, to browsers and to the page of the guide, and stops on SIGTERM', () =>
+      checkStreams(app),
+    );
     await t.test('passes the tests of the guide and of `nest new` with `npm test`', async () =>
       // On a busy machine a test can take longer than the 5 s of jest and vitest.
       assert.match(await inApp('npm', 'test', '--', '--testTimeout=60000', ...testArgs), passed),
@@ -46,44 +39,19 @@ export const testGuide = ({ version, section, prepare, compiled, passed, testArg
     );
   });
 
-/** Runs the built application with the local service until the function has finished. */
-const withProgram = async (app, check) => {
+/** Runs the built application with the local service, from its start to SIGTERM. */
+const checkStreams = async (app) => {
   const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
   const feed = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
   const env = { PATH: process.env.PATH, PORT: String(port), NO_COLOR: '1', ...feed };
   const program = start(undefined, process.execPath, ['dist/main.js'], { cwd: app, env });
+  const browser = await launchChromium();
   try {
     await program.printed(/Nest application successfully started/);
-    await check({ program, service, apiKey, url: `http://127.0.0.1:${port}` });
-  } finally {
-    await program.stop('SIGKILL');
-    await service.shutdown();
-  }
-};
-
-/** Opens the guide's page in Chromium and waits for frames. */
-const checkPage = (app) =>
-  withProgram(app, async ({ url }) => {
-    const browser = await launchChromium();
-    try {
-      const { page, errors } = await newPage(browser);
-      await page.goto(`${url}/page`);
-      await page.waitForFunction(() => document.querySelector('#list').textContent.trim().split('\n').length === 20);
-      assert.equal(await page.textContent('#state'), 'opened');
-      const newest = await page.evaluate(() => document.querySelector('#list').firstChild.textContent);
-      assert.equal(typeof JSON.parse(newest), 'object');
-      await page.waitForFunction((old) => document.querySelector('#list').firstChild.textContent !== old, newest);
-      assert.deepEqual(errors, []);
-    } finally {
-      await browser.close();
-    }
-  });
-
-/** Runs the built application, from its start to SIGTERM. */
-const checkStreams = (app) =>
-  withProgram(app, async ({ program, service, apiKey, url }) => {
+    await checkPage(browser, `${url}/page`);
     await program.printed(/\[TradeFeed\] Connected to market \(connection 1\)/);
     await program.printed(/\[FeedService\] The first frame has \d+ bytes/);
 
@@ -91,28 +59,37 @@ const checkStreams = (app) =>
     const health = await (await fetch(`${url}/health`)).json();
     assert.equal(health.details['trade-feed'].state, 'live');
 
-    const response = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
-    assert.equal(response.headers.get('content-type'), 'text/event-stream');
-    const sent = await textUntil(response, /"type":"frame"/);
-    assert.match(sent, /"type":"opened","at":\d+,"feed":"market","connection":1/);
-
     // A connected browser would hold up the shutdown indefinitely.
     const connected = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
+    assert.equal(connected.headers.get('content-type'), 'text/event-stream');
+    const reader = connected.body.pipeThrough(new TextDecoderStream()).getReader();
+    let sent = '';
+    while (!/"type":"frame"/.test(sent)) sent += (await reader.read()).value;
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
     assert.equal(await program.stop(), 'SIGTERM');
     const { by, code: closeCode } = await closed;
     assert.deepEqual([by, closeCode], ['client', 1000]);
-    await connected.text(); // the response ended normally
+    while (!(await reader.read()).done); // the response ends normally
+    assert.match(sent, /"type":"opened","at":\d+,"feed":"market","connection":1/);
     const { stdout, stderr } = program.output;
     assert.match(stdout, /\[TradeFeed\] Closed: the application shuts down/);
     assert.ok(!(stdout + stderr + sent).includes(apiKey), 'the output contains no key');
-  });
-
-const textUntil = async (response, pattern) => {
-  let text = '';
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    if (pattern.test(text)) return text;
+  } finally {
+    await program.stop('SIGKILL');
+    await browser.close();
+    await service.shutdown();
   }
-  throw new Error(`The response ended without ${pattern}:\n${text}`);
+};
+
+/** Opens the guide's page in Chromium and waits for frames. */
+const checkPage = async (browser, url) => {
+  const { page, errors, close } = await newPage(browser);
+  await page.goto(url);
+  await page.waitForFunction(() => document.querySelector('#list').textContent.trim().split('\n').length === 20);
+  assert.equal(await page.textContent('#state'), 'opened');
+  const newest = await page.evaluate(() => document.querySelector('#list').firstChild.textContent);
+  assert.equal(typeof JSON.parse(newest), 'object');
+  await page.waitForFunction((old) => document.querySelector('#list').firstChild.textContent !== old, newest);
+  assert.deepEqual(errors, []);
+  await close();
 };
