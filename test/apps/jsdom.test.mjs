@@ -70,11 +70,7 @@ test('jsdom: an import of the main entry says what to import and what to set', a
 
 const startsService = `
 import { startTradeFeedService } from 'rx-trade-feed/testing';
-
-test('starts the local service', async () => {
-  const service = await startTradeFeedService();
-  await service.shutdown();
-});`;
+test('starts the local service', async () => (await startTradeFeedService()).shutdown());`;
 
 test('jsdom: the local service starts with the conditions of docs/testing.md, and names them without', async () => {
   await assert.rejects(runTest('jsdom', startsService), /customExportConditions: \['node', 'node-addons'\]/);

@@ -10,9 +10,9 @@ import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import { fencesOf, launchChromium, newPage, installPackages, start, tarball, temporaryFolder } from './support.mjs';
 
 const guides = ['docs/browsers.md', 'docs/recipes/postgres.md'];
+const [browsers, postgres] = guides;
 /** Returns the code blocks of a guide in a language. */
 const codeOf = (guide, lang) => fencesOf(guide).flatMap(({ language, code }) => (language === lang ? [code] : []));
-const [browsers, postgres] = guides;
 
 /** Postgres as WebAssembly, with its wire protocol. */
 const database = ['@electric-sql/pglite@0.5.14', '@electric-sql/pglite-socket@0.2.17'];

@@ -15,10 +15,10 @@ import { inOwn, Journal, within } from '../support/journal.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** What a room shares: a stream for each subscriber, and how to end the room. */
-interface Shared {
-  readonly values$: Observable<unknown>;
-  readonly close?: () => unknown;
-}
+type Room = (
+  options: TradeFeedOptions,
+  note: Journal['note'],
+) => { readonly values$: Observable<unknown>; readonly close?: () => unknown };
 
 const relayOptions = { batchMs: 0, lingerMs: 0 };
 
@@ -30,7 +30,6 @@ const ofModule =
     return { values$: values(feed), close: () => feed.beforeApplicationShutdown() };
   };
 
-type Room = (options: TradeFeedOptions, note: Journal['note']) => Shared;
 // `shareFeed` itself: test/operators/async-context.
 const rooms: Readonly<Record<string, Room>> = {
   'a relay': (options, note) => {

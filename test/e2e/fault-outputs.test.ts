@@ -208,17 +208,10 @@ afterAll(() => {
   Logger.overrideLogger(true);
 });
 
-/** What a feed's outputs say about its fault. */
-interface Outputs {
-  readonly logs: Readonly<Record<'logEvents' | 'NODE_DEBUG' | 'nest', readonly string[]>>;
-  readonly health: { readonly status: string; readonly code?: string; readonly reason?: string };
-  readonly series: (metric: string) => readonly { readonly code: unknown; readonly value: unknown }[];
-}
-
 const untilFailure: NonNullable<Fault['begin']> = (until) => until('failure');
 
 /** Runs a feed until 5 s after its fault. Returns what each output says by then. */
-const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<Outputs> => {
+const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs) => {
   await using owned = ownedResources();
   const { options, operator = identity, source, pageOf, passedMs = 0, begin = untilFailure } = await fault(owned.use);
   await using sdk = startSdk();
@@ -255,10 +248,10 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
 
   const health = new TradeFeedHealthIndicator(isOfApp ? { status: status as ConnectionStatus } : feed);
   const metrics = await collected();
-  const outputs: Outputs = {
+  const outputs = {
     logs: { logEvents: textsOf(own), NODE_DEBUG: [...debugLines], nest: textsOf(nest) },
     health: health.isHealthy()['trade-feed'],
-    series: (metric) =>
+    series: (metric: string) =>
       (metrics[metric]?.series ?? []).map(({ attributes, value }) => ({ code: attributes['error.type'], value })),
   };
   jest.useRealTimers();

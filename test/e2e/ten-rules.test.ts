@@ -48,26 +48,27 @@ describe('rule 1: nothing of an attempt outlives it', () => {
       ['3', 2],
     ]);
   });
-});
 
-describe('rule 1, after unsubscribing', () => {
-  it.each<FeedEvent['type']>(['opened', 'frame'])('classifies nothing that arrives later, on %s', async (type) => {
-    await using wire = await startWire({
-      handshake: [
-        (peer, wire, n) => {
-          accept(text('a'))(peer, wire, n);
-          peer.socket.on('data', () => peer.socket.end(close(4001, 'connection replaced')));
-        },
-      ],
-      ignoresClose: true,
-    });
-    const classify = jest.fn<() => 'stop'>();
-    await until(tradeFeedEvents$('market', optionsFor(wire, { classify })), (event) => event.type === type);
-    await allClosed(wire);
-    await turns(10);
-    expect(wire.opcodes).toEqual([8]);
-    expect(classify).not.toHaveBeenCalled();
-  });
+  it.each<FeedEvent['type']>(['opened', 'frame'])(
+    'classifies nothing that arrives after unsubscribing, on %s',
+    async (type) => {
+      await using wire = await startWire({
+        handshake: [
+          (peer, wire, n) => {
+            accept(text('a'))(peer, wire, n);
+            peer.socket.on('data', () => peer.socket.end(close(4001, 'connection replaced')));
+          },
+        ],
+        ignoresClose: true,
+      });
+      const classify = jest.fn<() => 'stop'>();
+      await until(tradeFeedEvents$('market', optionsFor(wire, { classify })), (event) => event.type === type);
+      await allClosed(wire);
+      await turns(10);
+      expect(wire.opcodes).toEqual([8]);
+      expect(classify).not.toHaveBeenCalled();
+    },
+  );
 });
 
 // In every other phase: test/model.

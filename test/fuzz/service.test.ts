@@ -167,17 +167,16 @@ describe('the local service under slow clients', () => {
     await Promise.all(slow.map(({ received }) => received));
   });
 
-  it.each([
-    ['say nothing', ''],
-    ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
-    ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
-  ])('closes the connections of clients that %s on a TLS port, and still shuts down', async (_what, bytes) => {
+  it('closes the connections of clients that say nothing, begin a hello or speak no TLS on a TLS port, and still shuts down', async () => {
     const service = await start(200, await certificateFor());
-    const received = Array.from({ length: 50 }, () => {
-      const socket = connectTo(service);
-      if (bytes !== '') socket.write(bytes, 'latin1');
-      return receivedBy(socket);
-    });
+    const hello = '\x16\x03\x01\x02\x00\x01\x00';
+    const received = ['', hello, 'GET / HTTP/1.1\r\n\r\n'].flatMap((bytes) =>
+      Array.from({ length: 50 }, () => {
+        const socket = connectTo(service);
+        if (bytes !== '') socket.write(bytes, 'latin1');
+        return receivedBy(socket);
+      }),
+    );
     await Promise.all(received);
     await within(BOUND_MS, 'shutdown()', service.shutdown());
   });

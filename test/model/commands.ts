@@ -41,19 +41,14 @@ const subscribe = (profile: feeds.Profile): Command => ({
   run: (model, world) => {
     const id = model.feeds.size + 1;
     const feed = feeds.subscribed(id, profile, now());
-    return expectOutcomes(model, world, [begins(model, feed, now())], () => {
-      const { ticketTimeoutMs, handshakeTimeoutMs, idleTimeoutMs, drawn, ...backoff } = profile;
-      const timeouts = { ticketTimeoutMs, handshakeTimeoutMs, idleTimeoutMs };
-      const options = {
-        baseUrl: world.service.baseUrl,
-        // The model has no delay: `test/feed/continuity` has both plans.
-        deliveryDelayMs: 0,
-        ...timeouts,
-        maxFrameBytes: 100_000,
-        backoff: { ...backoff, random: () => drawn },
-      };
-      world.watched.set(id, watch(id, options));
-    });
+    const { ticketTimeoutMs, handshakeTimeoutMs, idleTimeoutMs, drawn, ...backoff } = profile;
+    const options = {
+      ...{ baseUrl: world.service.baseUrl, ticketTimeoutMs, handshakeTimeoutMs, idleTimeoutMs, maxFrameBytes: 100_000 },
+      // The model has no delay: `test/feed/continuity` has both plans.
+      ...{ deliveryDelayMs: 0, backoff: { ...backoff, random: () => drawn } },
+    };
+    const begun = [begins(model, feed, now())];
+    return expectOutcomes(model, world, begun, () => void world.watched.set(id, watch(id, options)));
   },
   toString: () => `subscribe ${JSON.stringify(profile)}`,
 });
@@ -62,11 +57,10 @@ const unsubscribe = (pick: number): Command => ({
   check: (model) => live(model).length > 0,
   run: (model, world) => {
     const feed = live(model)[pick % live(model).length] as Feed;
-    const over = {
-      feed: { ...feed, phase: 'over', dueAt: Infinity, reaction: undefined } as const,
-      steps: ['unsubscribed'] as const,
-    };
-    return expectOutcomes(model, world, [over], () => world.watched.get(feed.subscription)?.unsubscribe());
+    const over = { ...feed, phase: 'over', dueAt: Infinity, reaction: undefined } as const;
+    return expectOutcomes(model, world, [{ feed: over, steps: ['unsubscribed'] }], () =>
+      world.watched.get(feed.subscription)?.unsubscribe(),
+    );
   },
   toString: () => `unsubscribe [${pick}]`,
 });
