@@ -19,8 +19,7 @@ import {
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
 import { listen } from '../support/listen.js';
-import { type App, FeedController, get, live, openSse, startApp, when } from './support.js';
-import type { SseClient, SseMessage } from './support.js';
+import { type App, FeedController, get, live, openSse, type SseClient, startApp, when } from './support.js';
 
 @Injectable()
 class BearerGuard implements CanActivate {
@@ -73,7 +72,7 @@ const eventsUntil = async (client: SseClient, payload: string) => {
 };
 
 const idOf = async ({ messages$ }: SseClient, payload: string): Promise<string> => {
-  const { id } = await when(messages$, (message: SseMessage) => message.data.includes(payload));
+  const { id } = await when(messages$, (message) => message.data.includes(payload));
   return id ?? '';
 };
 

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach } from '@jest/globals';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
@@ -156,17 +157,10 @@ export const serviceEvent = async (service: TradeFeedService, type: string) =>
 export const when = async <T>(source$: Observable<T>, is: (value: T) => boolean): Promise<T> =>
   firstValueFrom(source$.pipe(filter(is)));
 
-/** One message of a stream of Server-Sent Events. */
-export interface SseMessage {
-  readonly id?: string;
-  readonly event?: string;
-  readonly data: string;
-}
-
 /** A client of Server-Sent Events that can pause reading. */
 export interface SseClient {
   readonly response: IncomingMessage;
-  readonly messages$: ReplaySubject<SseMessage>;
+  readonly messages$: ReplaySubject<EventSourceMessage>;
   /** The received events. */
   readonly events: Record<string, unknown>[];
   /** Waits until a frame with this payload has arrived. */
@@ -185,13 +179,12 @@ export const get = async (url: string, headers: Record<string, string> = {}): Pr
 /** Opens a stream of Server-Sent Events. */
 export const openSse = async (url: string, headers: Record<string, string> = {}): Promise<SseClient> => {
   const response = await get(url, headers);
-  const messages$ = new ReplaySubject<SseMessage>();
+  const messages$ = new ReplaySubject<EventSourceMessage>();
   const events: Record<string, unknown>[] = [];
   const payloads = new Set<unknown>();
   const payloads$ = new Subject<unknown>();
   const chunks: string[] = [];
-  let rest = '';
-  const take = (message: SseMessage) => {
+  const onEvent = (message: EventSourceMessage) => {
     messages$.next(message);
     for (const event of eventsIn(message)) {
       if (event['type'] !== 'watermark') events.push(event);
@@ -199,13 +192,12 @@ export const openSse = async (url: string, headers: Record<string, string> = {})
       payloads$.next(event['data']);
     }
   };
-  response.setEncoding('utf8');
+  const parser = createParser({ onEvent });
   response
+    .setEncoding('utf8')
     .on('data', (chunk: string) => {
       chunks.push(chunk);
-      const blocks = (rest + chunk).split('\n\n');
-      rest = blocks.pop() ?? '';
-      for (const block of blocks) if (block.includes(':')) take(messageOf(block));
+      parser.feed(chunk);
     })
     .on('error', () => undefined)
     .on('close', () => messages$.complete());
@@ -215,12 +207,6 @@ export const openSse = async (url: string, headers: Record<string, string> = {})
   return { response, messages$, events, frame, text: () => chunks.join(''), leave: () => response.destroy() };
 };
 
-const messageOf = (block: string): SseMessage => {
-  const of = (name: string) => [...block.matchAll(new RegExp(`^${name}: ?(.*)$`, 'gm'))].map(([, value = '']) => value);
-  const [[id], [event]] = [of('id'), of('event')];
-  return { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: of('data').join('\n') };
-};
-
 /** Returns the events in a message. */
-export const eventsIn = ({ event, data }: SseMessage): readonly Record<string, unknown>[] =>
+export const eventsIn = ({ event, data }: EventSourceMessage): readonly Record<string, unknown>[] =>
   event === undefined && data !== '' ? data.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>) : [];

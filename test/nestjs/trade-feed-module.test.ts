@@ -181,26 +181,17 @@ describe('the container', () => {
 describe.each<IdAlgorithm>(['reference', 'deep-hash'])("two modules, with the module ids of '%s'", (algorithm) => {
   const startTwo = (imports: Imports) => start(imports, { moduleIdGeneratorAlgorithm: algorithm });
 
-  it.each<[string, () => Imports, string]>([
-    [
-      'without a name, also with different keys',
-      () =>
-        [local.options, { ...local.options, apiKey: local.otherKey() }].map((each) => TradeFeedModule.forRoot(each)),
-      'both have none',
-    ],
-    [
-      'without a name, of factories',
-      () => [1, 2].map(() => TradeFeedModule.forRootAsync({ useFactory: () => local.options })),
-      'both have none',
-    ],
-    ['without a name, for tests', () => [1, 2].map(() => TradeFeedTestingModule.forRoot()), 'both have none'],
-    [
-      'with the same name',
-      () => [1, 2].map(() => TradeFeedModule.forRoot({ ...local.options, name: 'raw' })),
-      "both have 'raw'",
-    ],
-  ])('do not start %s, and the error names both places', async (_, two, message) => {
-    const starting = startTwo(two());
+  const { forRoot, forRootAsync } = {
+    forRoot: (more: object) => TradeFeedModule.forRoot({ ...local.options, ...more }),
+    forRootAsync: () => TradeFeedModule.forRootAsync({ useFactory: () => local.options }),
+  };
+  it.each<[string, () => DynamicModule, string]>([
+    ['without a name, also with different keys', () => forRoot({ apiKey: local.otherKey() }), 'both have none'],
+    ['without a name, of factories', forRootAsync, 'both have none'],
+    ['without a name, for tests', () => TradeFeedTestingModule.forRoot(), 'both have none'],
+    ['with the same name', () => forRoot({ name: 'raw' }), "both have 'raw'"],
+  ])('do not start %s, and the error names both places', async (_, define, message) => {
+    const starting = startTwo([1, 2].map(define));
     await expect(starting).rejects.toMatchObject({ code: 'invalid-options' });
     const text = await starting.then(String, String);
     expect(text).toContain('`name` must be different for each feed of an application');

@@ -40,19 +40,9 @@ describe('the connection', () => {
     counting.unsubscribe();
   });
 
-  it('opens with the first subscriber, or with `bootstrap` at once, and then stays open', async () => {
-    const { feed, app } = await local.start();
-    expect(feed.status.state).toBe('idle');
-    await app.close();
-    expect(local.events).toEqual([]);
-    const started = await local.start({ connect: 'bootstrap', share: { lingerMs: 0 } });
-    await live(started.feed);
-    expect(started.feed.status).toMatchObject({ state: 'live', connection: 1 });
-    expect(local.handshakes).toBe(1);
-  });
-
-  it('closes after the last subscriber has left, and opens again for the next one', async () => {
+  it('opens with the first subscriber, closes after the last one, and opens again for the next one', async () => {
     const { feed, log } = await local.start({ share: { lingerMs: 0 } });
+    expect([feed.status.state, local.events]).toEqual(['idle', []]);
     const closed = serviceEvent(local.service, 'connection-closed');
     await live(feed);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
@@ -60,6 +50,12 @@ describe('the connection', () => {
     expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: there is no subscriber']);
     await live(feed);
     expect(local.handshakes).toBe(2);
+  });
+
+  it('opens at once with `bootstrap`, and then stays open', async () => {
+    const { feed } = await local.start({ connect: 'bootstrap', share: { lingerMs: 0 } });
+    await live(feed);
+    expect([feed.status, local.handshakes]).toMatchObject([{ state: 'live', connection: 1 }, 1]);
   });
 });
 

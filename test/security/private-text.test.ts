@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Get, Req, Sse } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
 import fc from 'fast-check';
 import { NEVER, type Observable } from 'rxjs';
-import type { TradeFeedOptions } from '../../src/index.js';
-import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
+import { TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { stoppedBy } from '../../src/operators/connection-status.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
@@ -17,7 +16,7 @@ import {
 import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
 import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
 import { atEnd, serveFeed } from '../browser/support.js';
-import { openSse, startApp, when } from '../nestjs/support.js';
+import { FeedController, openSse, startApp, when } from '../nestjs/support.js';
 import { frame, Raw, Source, type Web } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
@@ -125,48 +124,30 @@ describe('a page receives only the fixed texts of the library', () => {
   );
 });
 
-/** The options of a feed whose key function throws private text. */
-const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
-  const apiKey = (): string => {
-    throw new Error(vault);
-  };
-  return optionsFor(wire, { apiKey });
-};
-
 @Controller()
-class AppController {
-  readonly #feed: TradeFeed;
-  readonly #health: TradeFeedHealthIndicator;
-  constructor(feed: TradeFeed, health: TradeFeedHealthIndicator) {
-    this.#feed = feed;
-    this.#health = health;
-  }
-  @Sse('feed')
-  feed(@Req() request: SseRequest) {
-    return this.#feed.sse(request, { authorize: 'everybody' });
-  }
+class AppController extends FeedController {
+  @Inject(TradeFeedHealthIndicator) readonly indicator!: TradeFeedHealthIndicator;
   @Get('health')
   health() {
-    return this.#health.isHealthy();
+    return this.indicator.isHealthy();
   }
 }
 
-describe('errors of an `apiKey` function, and addresses, stay on the server', () => {
-  it('over NestJS, where only the log contains the text, not pages or the health answer', async () => {
-    await using wire = await startWire();
-    const { app, url, log } = await startApp({
-      imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
-      controllers: [AppController],
-    });
-    atEnd(() => app.close());
-    const page = await openSse(`${url}/feed`);
-    atEnd(() => page.leave());
-    await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
-    const health = await (await fetch(`${url}/health`)).text();
-    expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
-    expect((await log.line(/returned no key/)).text).toContain(vault);
-    for (const published of [page.text(), health]) expect(published).not.toMatch(isPrivate);
+it('errors of an `apiKey` function, and addresses, are only in the log of NestJS, not in pages or the health', async () => {
+  await using wire = await startWire();
+  const apiKey = () => Promise.reject(new Error(vault));
+  const { app, url, log } = await startApp({
+    imports: [TradeFeedModule.forRoot({ ...optionsFor(wire, { apiKey }), relay: { batchMs: 0 } })],
+    controllers: [AppController],
   });
+  atEnd(() => app.close());
+  const page = await openSse(`${url}/feed`);
+  atEnd(() => page.leave());
+  await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
+  const health = await (await fetch(`${url}/health`)).text();
+  expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
+  expect((await log.line(/returned no key/)).text).toContain(vault);
+  for (const published of [page.text(), health]) expect(published).not.toMatch(isPrivate);
 });
 
 it('the answer of a full relay does not give away the number of clients', async () => {

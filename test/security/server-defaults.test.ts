@@ -5,37 +5,27 @@ import { relayFeed$ } from '../../src/browser/index.js';
 import { type SseOptions, type SseRequest, TradeFeed, TradeFeedTestingModule } from '../../src/nestjs/index.js';
 import { frames } from '../../src/operators/index.js';
 import { atEnd, serveFeed, serveRelay } from '../browser/support.js';
-import { get, startApp } from '../nestjs/support.js';
+import { FeedController, get, startApp } from '../nestjs/support.js';
 import { frame, Raw, type Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
 
 const allowed = 'https://app.example';
 
 @Controller()
-class FeedController {
-  readonly #tradeFeed: TradeFeed;
-  constructor(tradeFeed: TradeFeed) {
-    this.#tradeFeed = tradeFeed;
-  }
-
+class Routes extends FeedController {
   @Sse('open')
   open(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, undefined as unknown as SseOptions);
-  }
-
-  @Sse('feed')
-  feed(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody' });
+    return this.tradeFeed.sse(request, undefined as unknown as SseOptions);
   }
 
   @Sse('other')
   other(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody', allowOrigins: [allowed] });
+    return this.tradeFeed.sse(request, { authorize: 'everybody', allowOrigins: [allowed] });
   }
 }
 
 /** Starts an application with the module, until the end of the test. `ask` requests a stream. */
-const start = async (...controllers: readonly (typeof FeedController)[]) => {
+const start = async (...controllers: readonly (typeof Routes)[]) => {
   const started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [...controllers] });
   atEnd(() => started.app.close());
   const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -55,7 +45,7 @@ describe('the module of NestJS', () => {
   });
 
   it('answers a page of another origin with 403 unless `sse()` allows that origin', async () => {
-    const { app, ask, url } = await start(FeedController);
+    const { app, ask, url } = await start(Routes);
     for (const origin of [allowed, 'null', 'http://127.0.0.1'])
       expect(await ask('/feed', { origin })).toEqual({ status: 403, cors: [] });
     expect(app.get(TradeFeed).status.state).toBe('idle');
@@ -66,7 +56,7 @@ describe('the module of NestJS', () => {
   });
 
   it('refuses `sse()` without `authorize`, and says so', async () => {
-    const { app, ask, log } = await start(FeedController);
+    const { app, ask, log } = await start(Routes);
     expect(await ask('/open')).toMatchObject({ status: 500 });
     expect(app.get(TradeFeed).status.state).toBe('idle');
     expect(log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");

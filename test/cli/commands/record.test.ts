@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { clientRunner, FakeOutput } from '../support/fakes.js';
+import { clientRunner } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -61,17 +61,6 @@ describe('record', () => {
       { type: 'gap', failure: { code: 'access-expired' } },
       { data: 'four', connection: 2 },
     ]);
-  });
-
-  it('shows a status line on a terminal, with the log', async () => {
-    const path = fresh();
-    const { stderr, end } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
-    await stderr.until(/live: market/);
-    service.push('market', 'one');
-    await stderr.until(new RegExp(` · 1 frame .* · ${path}`));
-    expect(await end()).toBe(0);
-    expect(stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}log {9}${path}\n$`));
-    expect(recordsOf(path)).toHaveLength(1);
   });
 
   it('logs the status every 10 s when stderr is not a terminal', async () => {

@@ -99,17 +99,6 @@ describe('replay', () => {
     );
   });
 
-  it('writes the progress to a log at intervals', async () => {
-    const path = recorded(frameAt(0, 'first'), frameAt(60_000, 'last'));
-    fakeTime();
-    const { stdout, stderr, end } = replay(path);
-    await stdout.until(/^first/);
-    await isWaiting();
-    jest.advanceTimersByTime(10_000);
-    expect(stderr.text).toMatch(/^\S+Z 1 frame · no gaps · 2026-01-01T00:00:00\.000Z\n$/);
-    expect(await end()).toBe(130);
-  });
-
   it('prints only the summary for an empty file', async () => {
     const { stderr, exit } = replay(await folder.file('empty', ''));
     expect(await exit).toBe(0);
