@@ -26,46 +26,30 @@ const healthOf = (status: FeedStatus, more: object = {}, maxOutageMs?: number) =
 const idle: FeedStatus = { state: 'idle', since: at };
 const live: FeedStatus = { state: 'live', since: at, connection: 3 };
 const outage = (from: number, nextAttemptAt?: number): FeedStatus => ({
-  state: 'reconnecting',
-  since: from,
-  nextAttemptAt,
-  attempt: 1,
-  failure: lost,
+  ...{ state: 'reconnecting', since: from, nextAttemptAt, attempt: 1, failure: lost },
 });
+const stop: FeedStatus = { state: 'stopped', since: at, failure: replaced };
+
+const down = (reason: string, code?: string) => ({ status: 'down', reason, ...(code && { code }) });
+const retry = 'Nothing to do: the feed reconnects with a fresh ticket.';
+const own = "An error in the app stopped the feed. See the cause, or the server's log.";
 
 describe('isHealthy', () => {
   it.each<[string, FeedStatus, object]>([
     ['up when live', live, { status: 'up', connection: 3 }],
     ['up without a subscriber', idle, { status: 'up' }],
     [
-      'down before the first connection is open',
+      'down before the first connection',
       { state: 'connecting', since: at },
-      { status: 'down', reason: "The first connection isn't open yet." },
+      down("The first connection isn't open yet."),
     ],
     [
       'down in a long outage, with the reason and the next attempt',
       outage(at, at + 1),
-      {
-        status: 'down',
-        code: 'connection-lost',
-        reason: `${lost.meaning} Nothing to do: the feed reconnects with a fresh ticket.`,
-        nextAttemptAt: '2026-01-02T03:04:05.001Z',
-      },
+      { ...down(`${lost.meaning} ${retry}`, 'connection-lost'), nextAttemptAt: '2026-01-02T03:04:05.001Z' },
     ],
-    [
-      'down after a stop',
-      { state: 'stopped', since: at, failure: replaced },
-      { status: 'down', code: 'connection-replaced', reason: `${replaced.meaning} ${replaced.advice}` },
-    ],
-    [
-      'down after an error of the application',
-      { ...stoppedBy(new Error('own')), since: at },
-      {
-        status: 'down',
-        code: 'relay-source-failed',
-        reason: "An error in the app stopped the feed. See the cause, or the server's log.",
-      },
-    ],
+    ['down after a stop', stop, down(`${replaced.meaning} ${replaced.advice}`, 'connection-replaced')],
+    ['down after an error of the app', { ...stoppedBy(new Error()), since: at }, down(own, 'relay-source-failed')],
   ])('is %s', (_, status, expected) => {
     expect(healthOf(status)).toEqual({ state: status.state, since, ...expected });
   });
