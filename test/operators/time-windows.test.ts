@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { concat, defer, EMPTY, from, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
+import { concat, from, map, of, type OperatorFunction } from 'rxjs';
 import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
 import { timeOf } from '../../src/operators/items/item.js';
@@ -11,7 +11,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { aliveOf, bufferSizes, chunk, inBlock } from './own-bytes/views.js';
-import { disconnected, emittedBy, frameOf, gapOf, lost, marbles, opened, opening, watermark } from './stream.js';
+import { emittedBy, frameOf, gapOf, lost, marbles, opened, opening, watermark } from './stream.js';
 import { type AtTime, events, inWords, letters, stamped, stopped, words } from './window-words.js';
 
 type Options = Partial<TumblingWindowOptions & SlidingWindowOptions & FramesOptions>;
@@ -83,9 +83,7 @@ const driven = (now: number, options: Options = {}) => {
 
 const shifted = (names: string, ms: number) =>
   Object.fromEntries([...names].map((name): [string, AtTime] => [name, (at) => letters[name]!(at + ms)]));
-const ahead = shifted('oab', 1_005);
 const delayed = { ...shifted('bcd', -4), w: (at: number) => watermark(at - 4) };
-const g = (from: number) => ({ g: (at: number) => gapOf(from, at) });
 
 describe('tumblingWindow', () => {
   it.each<[string, ...Case]>([
@@ -95,20 +93,13 @@ describe('tumblingWindow', () => {
       '----------W---------X---------Y',
       '0-10 abc | 10-20 | 20-30 d',
     ],
-    [
-      'is not complete when it overlaps an outage that is not over, with the gap so far',
-      'oa-----------x--r---------------(og)b-------',
-      '----------W---------X---------Y---------Z---------U',
-      '0-10 a | 10-20 gap 13-20 | 20-30 gap 13-30 | 30-40 b gap 13-32 | 40-50',
-      { events: g(13) },
-    ],
     ['has the gap up to the end when the source completed in an outage', 'oa-x----|', '--------(W|)', '0-10 a gap 3-8'],
     [
       'moves the clock by the greatest lead of an event',
       'o---a------------b----',
       '-----W---------X---------Y',
       '1000-1010 a partial | 1010-1020 | 1020-1030 b',
-      { events: ahead },
+      { events: shifted('oab', 1_005) },
     ],
     [
       'closes only by the watermarks of a source that delays frames, in the window of their time',
@@ -116,13 +107,6 @@ describe('tumblingWindow', () => {
       '--------------W---------X-----|',
       '0-10 bc | 10-20 d',
       { events: delayed },
-    ],
-    [
-      'uses the clock until the first watermark, and never after it',
-      'oa---------bw-----------------------c----w',
-      '----------W------------------------------(XYZ)',
-      '0-10 a | 10-20 b | 20-30 | 30-40 c',
-      { events: { c: (at) => frameOf('c', at - 3), w: watermark } },
     ],
     [
       'counts an outage without a gap event only for its window, also if the next frame is two windows later',
@@ -138,13 +122,6 @@ describe('tumblingWindow', () => {
       { events: { c: () => frameOf('c', 8) }, options: { allowedLatenessMs: 3 } },
     ],
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
-
-  it('sets its timer even if the source emits during `subscribe`', () => {
-    marbles(({ expectObservable }) => {
-      const lines$ = concat(of<FeedEvent[]>(opened(0)), NEVER).pipe(tumblingWindow({ lengthMs: 10 }), words());
-      expectObservable(lines$, '^----------!').toBe('----------W', { W: '0-10' });
-    });
-  });
 
   it('uses the clock for an item that has no time', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
@@ -172,21 +149,12 @@ describe('tumblingWindow', () => {
 
   it.each<[string, string, string, Options?]>([
     ['begins when the feed opens, with align start', 't0 o3 a6 b13 w23', '3-13 a | 13-23 b', { align: 'start' }],
-    ['begins with the first frame if the feed was open', 'a4 b13 w24', '4-14 ab | 14-24', { align: 'start' }],
-    ['does not begin before the feed opens, with align start', 't2 w40', '', { align: 'start' }],
     ['is partial if it began before the feed opened', 't0 o17 a19 w30', '0-10 partial | 10-20 a partial | 20-30'],
     ['is not complete if it contains a gap of 0 ms', 'o0 a1 x4 o4 g4-4 b5 w20', '0-10 ab gap 4-4 | 10-20'],
-    ['has no gap that ends with the window before', 'o0 a1 x10 o20 g10-20 w30', '0-10 a | 10-20 gap 10-20 | 20-30'],
     [
       'has a gap with a number of frames that ends as it begins, because the last of them may have that time',
       'o0 a1 x12 o20 g12-20+3 b23 w30',
       '0-10 a | 10-20 gap 12-20 | 20-30 b gap 12-20',
-    ],
-    ['stays open between watermarks', 'o0 w0 w10 c8 w14 w25', '0-10 c | 10-20', { allowedLatenessMs: 4 }],
-    [
-      'adds a late item to the oldest open window, and never decreases the time',
-      'o10 a25 b3 c26 d30',
-      '10-20 | 20-30 abc late | 30-40 d partial',
     ],
     ['does not lose a late gap', 'o10 a25 g3-4 b30 c40', '10-20 | 20-30 a gap 3-4 | 30-40 b | 40-50 c partial'],
     [
@@ -199,11 +167,6 @@ describe('tumblingWindow', () => {
       'o0 a1 b11 c12 d13 e9 f20',
       '0-10 a | 10-20 bcde late | 20-30 f partial',
       { allowedLatenessMs: 3 },
-    ],
-    [
-      'counts a gap that no event confirms only for the windows of its time',
-      'a11 x13 o25 i55 b61',
-      '10-20 a gap 13-25 | 20-30 gap 13-25 | 30-40 | 40-50 | 50-60 | 60-70 b partial',
     ],
     ['has no gap for a resumed connection to a relay', 'o0 a12 l15 o16 b20', '0-10 | 10-20 a | 20-30 b partial'],
     [
@@ -237,14 +200,10 @@ describe('tumblingWindow', () => {
   });
 
   it.each([
-    ['a frame: the feed was open before, but perhaps not complete', 'a15', '10-20 a partial | 20-30'],
     ['an opening', 'o10 a15', '10-20 a | 20-30'],
     ['an opening within it', 'o11 a15', '10-20 a partial | 20-30'],
     ['an attempt', 't10 a15', '10-20 a partial | 20-30'],
-    ['a wait', 'r10 o21', '10-20 partial | 20-30 partial'],
     ['a failed attempt', 'k10 o20', '10-20 partial | 20-30'],
-    ['the end of a connection', 'x15 g15-17', '10-20 gap 15-17 | 20-30'],
-    ['a gap', 'g3-15', '10-20 gap 3-15 | 20-30'],
   ])('derives from its first event since when the feed is open: %s', (_what, row, lines) => {
     const feed = driven(10);
     for (const event of events(row)) {
@@ -254,17 +213,6 @@ describe('tumblingWindow', () => {
     feed.setClock(30);
     feed.pass(10);
     expect(feed.lines().slice(0, 2).join(' | ')).toBe(lines);
-  });
-
-  it('is incomplete if it began before the subscription, or before the first frame of a source with watermarks', () => {
-    const open = driven(12);
-    open.emit(frameOf('a', 15));
-    open.pass(18);
-    expect(open.lines()).toEqual(['10-20 a partial', '20-30']);
-    // The clock of the relay is ahead: by the clock of this machine, the subscription began before the window.
-    const late = driven(5);
-    late.emit(frameOf('a', 17), watermark(18), frameOf('b', 25), watermark(31));
-    expect(late.lines()).toEqual(['10-20 a partial', '20-30 b']);
   });
 
   it('sets no timer before the first event, then one per window, and another after an event that passes an end', () => {
@@ -279,30 +227,6 @@ describe('tumblingWindow', () => {
     feed.pass(500);
     expect(feed.lines()).toEqual(['2500-3000']);
     expect(feed.delays).toEqual([500, 494, 500, 500]);
-  });
-
-  it('waits for the rest, at least 1 ms, if a timer fires early', () => {
-    const feed = driven(0);
-    feed.emit(opened(0));
-    feed.setClock(-0.5);
-    feed.pass(10);
-    expect(feed.lines()).toEqual([]);
-    feed.pass(1);
-    expect([feed.lines(), feed.delays.slice(0, 2)]).toEqual([['0-10'], [10, 1]]);
-  });
-
-  it('loses no item when the clock is set back, fills the open window, and waits no longer than a window', () => {
-    const feed = driven(3_600_001);
-    feed.emit(opened(3_600_001));
-    feed.setClock(4);
-    feed.pass(10);
-    expect([feed.lines(), feed.delays]).toEqual([[], [9, 10]]);
-    feed.emit(frameOf('a', 14));
-    feed.pass(10);
-    feed.emit(frameOf('b', 27), disconnected(30), gapOf(30, 33));
-    feed.setClock(3_600_010);
-    feed.pass(10);
-    expect(feed.lines()[0]).toBe('3600000-3600010 ab gap 30-33');
   });
 
   it("doesn't keep read buffers alive for frames beyond the maximum of a window", () => {
@@ -346,20 +270,6 @@ describe('tumblingWindow', () => {
     source.next(frameOf('a', 1));
     expect([errors, source.observed]).toEqual([[new Error('mine')], false]);
   });
-
-  it('adds items that the consumer pushes while a window is emitted', () => {
-    const outputs: string[] = [];
-    const source = new Subject<FeedEvent>();
-    source.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words()).subscribe((line) => {
-      outputs.push(line);
-      if (outputs.length > 1) return;
-      source.next(frameOf('c', 45));
-      source.next(frameOf('z', 2)); // too late: its window was just emitted
-    });
-    for (const event of events('o0 a1 b25 d46')) source.next(event);
-    source.complete();
-    expect(outputs).toEqual(['0-10 a', '10-20 z late', '20-30 b', '30-40', '40-50 cd partial']);
-  });
 });
 
 describe('slidingWindow', () => {
@@ -371,13 +281,6 @@ describe('slidingWindow', () => {
       'oa-----b----c--------d------',
       '-----V----W----X----Y----Z',
       '-5-5 a partial | 0-10 ab | 5-15 bc | 10-20 c | 15-25 d',
-      { options: every5 },
-    ],
-    [
-      'emits the open windows, oldest first, before it errors',
-      'oa-----b#',
-      '-----V--(WX#)',
-      '-5-5 a partial | 0-10 ab partial | 5-15 b partial',
       { options: every5 },
     ],
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
@@ -393,19 +296,6 @@ describe('slidingWindow', () => {
     ],
   ])('%s', (_title, row, lines, options) => {
     expectFirst(replayed(events(row), { ...options, align: 'start' }), lines);
-  });
-
-  it('adds late items to the windows still open, and begins each window once', () => {
-    const late = events('o0 a17 e18 b12 c3 d25');
-    expect(replayed(late, every5)).toEqual([
-      ...['-5-5 partial', '0-10', '5-15', '10-20 aebc late', '15-25 ae'],
-      ...['20-30 d partial', '25-35 d partial'],
-    ]);
-    let seeds = 0;
-    from(late)
-      .pipe(slidingWindow({ lengthMs: 10, ...every5, scheduler: stopped(), seed: () => (seeds += 1), add: () => 0 }))
-      .subscribe();
-    expect(seeds).toBe(7);
   });
 
   it('emits many overlapping windows quickly after time jumps, even if they have items', () => {
@@ -499,36 +389,11 @@ describe('windows of a connection that settles', () => {
       'o0 a10 x120 i121 O122 a799',
       '0-100 a | 100-200 gap 120-622 | 200-300 gap 120-622 | 300-400 gap 120-622 | 400-500 gap 120-622 | 500-600 gap 120-622 | 600-700 gap 120-622 | 700-800 a partial',
     ],
-    [
-      'have one outage, if the connection ends before',
-      'o0 x20 i21 O22 x90 i101 O102 a130',
-      '0-100 gap 20-100 | 100-200 a gap 20-102',
-    ],
-    [
-      'close by watermarks in the outage, and are complete after it',
-      'o0 w0 x20 i21 O22 w200 w521 a530 w650 w710',
-      '0-100 gap 20-100 | 100-200 gap 20-200 | 200-300 gap 20-300 | 300-400 gap 20-400 | 400-500 gap 20-500 | 500-600 a gap 20-522 | 600-700',
-    ],
   ])('%s: %s', (_title, row, lines) => {
     expectFirst(
       replayed(events(row), long).filter((line) => !isPartial(line)),
       lines,
     );
-  });
-
-  it('are never complete by the clock before it is known from when on the connection is', () => {
-    const feed = driven(0, long);
-    feed.emit(...events('i0 O1'));
-    feed.pass(700);
-    expect(feed.lines().map((line) => line.split(' ')[1])).toEqual([...Array<string>(6).fill('partial'), undefined]);
-    feed.emit(...events('x710 i711 O712'));
-    feed.pass(300);
-    expect(feed.lines()).toEqual(['700-800 gap 710-800', '800-900 gap 710-900', '900-1000 gap 710-1000']);
-    feed.pass(200);
-    // A frame shows later that nothing was delayed: windows that were closed stay incomplete, and no other one is.
-    feed.emit(...events('g710-712 a1200'));
-    feed.pass(200);
-    expect(feed.lines()).toEqual(['1000-1100 gap 710-1100', '1100-1200 gap 710-1200', '1200-1300 a', '1300-1400']);
   });
 
   it('begin when the connection is complete, with align start', () => {
@@ -632,40 +497,7 @@ describe('windows over a log', () => {
   });
 });
 
-describe('windows over a feed with a new subscription', () => {
-  const first: readonly FeedEvent[] = events('t0 o0 a5 b12');
-  const second = events('t40 o43 c44 d51 e60');
-
-  /** Returns the windows over a feed that errors and gets a new subscription. */
-  const retried = (window: OperatorFunction<FeedEvent, FeedWindow<unknown>>): readonly string[] => {
-    const failed$ = throwError(() => new Error('stopped'));
-    const attempts = [concat(from(first), failed$), from<FeedEvent[]>(second)];
-    return emittedBy(defer(() => attempts.shift() ?? EMPTY).pipe(retry({ count: 1 }), window, words()));
-  };
-
-  it('are incomplete during an outage even if no event said that it began', () => {
-    expect(retried(windows({ scheduler: stopped() }))).toEqual([
-      '0-10 a',
-      '10-20 b gap 12-20',
-      '20-30 gap 12-30',
-      '30-40 gap 12-40',
-      '40-50 c gap 12-43',
-      '50-60 d',
-      '60-70 e partial',
-    ]);
-    expect(retried(countWindow(3))).toEqual(['5-44 abc gap 12-43', '51-60 de partial']);
-  });
-
-  it.each<[string, readonly FeedEvent[], string]>([
-    ['that was open without frames', events('o1'), '8-9 cd gap 1-7'],
-    ['that was open before', events('a1'), '1-8 ac gap 1-7'],
-    ['that reported a gap', events('g0-1'), '8-9 cd gap 0-1 gap 1-7'],
-    ['that never was open', events('t1'), '8-9 cd'],
-  ])('have the expected gaps for a feed %s', (_name, before, line) => {
-    const feed$ = from([...before, ...events('t6 o7 c8 d9')]);
-    expect(emittedBy(feed$.pipe(countWindow(2), words()))[0]).toBe(line);
-  });
-
+describe('windows over a feed that errors', () => {
   it.each<[string, unknown, RegExp]>([
     ['have a gap up to the end of the stream that stopped the feed', lost(2), /^\d+-\d+ a gap 2-\d+$/],
     ['have no gap for an error of the application', new Error('a bug'), /^\d+-\d+ a partial$/],
