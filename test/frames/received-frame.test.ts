@@ -90,22 +90,6 @@ describe('a received frame', () => {
     );
   });
 
-  it('decodes bytes known to be ASCII as one character each', () => {
-    // These bytes aren't ASCII, so the text shows which decoder was used.
-    const texts = [Ascii, Utf8].map((kind) => received(Buffer.from([0xe9]), kind).frame.text());
-    expect(texts).toEqual(['\u00e9', '\ufffd']);
-  });
-
-  it.each(['during the read', ...Object.keys(ends)])('returns the same text and the same Buffer: %s', (when) => {
-    const { frame, memory } = received(Buffer.from('payload'), when === 'own' ? Binary : Utf8);
-    ends[when]?.(frame);
-    const { data } = frame;
-    expect(data.buffer).not.toBe(memory.buffer);
-    expect(frame.data).toBe(data);
-    expect([frame.text(), String(frame.data)]).toEqual(['payload', 'payload']);
-    expect(frame.data).toBe(data);
-  });
-
   it('shares its payload with copies at another time, and copies it once', () => {
     const { frame, reuse } = received(Buffer.from('payload'));
     const later = frame.at(9, 3);
@@ -291,14 +275,6 @@ describe('Frame', () => {
     // An accessor would slow down each frame.
     const properties = Object.values(Object.getOwnPropertyDescriptors(frame));
     expect(properties.every(({ get, set }) => get === undefined && set === undefined)).toBe(true);
-  });
-
-  it('decodes the plain bytes of a relay like a Buffer', () => {
-    for (const text of ['{"n":"€ 漢 🙂"}', '', '\ufeffwith a byte order mark']) {
-      const buffer = Buffer.from(text);
-      expect(new Frame('raw', new Uint8Array(buffer), false, 0, 1).text()).toBe(text);
-      expect(new Frame('raw', buffer, false, 0, 1).text()).toBe(text);
-    }
   });
 
   it('returns any text and any JSON value unchanged', () => {

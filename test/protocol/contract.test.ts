@@ -11,7 +11,7 @@ import { format, inspect } from 'node:util';
 import { serialize } from 'node:v8';
 import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
 import { Feed } from '../../src/protocol/feed.js';
-import { parseTicket, redactorOf, wrongFields } from '../../src/protocol/parse-ticket.js';
+import { parseTicket, wrongFields } from '../../src/protocol/parse-ticket.js';
 import { printable } from '../../src/protocol/printable.js';
 import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
 import { isCredential, redactor, Secret } from '../../src/protocol/secret.js';
@@ -165,15 +165,6 @@ describe('printable', () => {
     ['\u061c\u200e\u200f\u2029\u202a\u2069', '�'.repeat(6)],
   ])('replaces characters that control a terminal: %j', (text, shown) => {
     expect(printable(text)).toBe(shown);
-  });
-});
-
-describe('redactorOf', () => {
-  it('hides the ticket, or whatever its redactor hides', () => {
-    const ticket = parseTicket(JSON.stringify(wire)) as Ticket;
-    expect(redactorOf(ticket)(`a ${wire.ticket} b`)).toBe('a [secret] b');
-    const redact = (text: string) => `${text}, looked through`;
-    expect(redactorOf({ ...ticket, redact })).toBe(redact);
   });
 });
 
@@ -372,12 +363,6 @@ describe('options', () => {
   const invalid = (message: string) =>
     expect.objectContaining({ code: 'invalid-options', message: containing(message) });
   const containing = (message: string) => expect.stringContaining(message) as unknown;
-
-  it('are copied without undefined values', () => {
-    const value = Object.freeze({ wait: 5, word: undefined });
-    expect(Object.entries(check(value))).toEqual([['wait', 5]]);
-    expect(check({ toString: undefined })).toEqual({});
-  });
 
   it.each([null, undefined, 5, 'text', true, () => 1])('must be an object, not %p', (value) => {
     expect(() => check(value)).toThrow(invalid('`options` must be an object.'));
