@@ -349,22 +349,23 @@ describe('a close by the client', () => {
 const kib = (count: number): Buffer => Buffer.alloc(count * 1024);
 const endOfTurn = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
 
-/** A connection whose client reads nothing. */
-const slowClient = (backlogBytes: number) => {
+/** A connection over a fake socket, whose client reads nothing. */
+const slowClient = (options: TradeFeedServiceOptions, onSend: () => void = noop) => {
   const writes: number[] = [];
   const ends: number[] = [];
   const socket = new Writable({
     writev: (chunks) => void writes.push(chunks.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0)),
   });
-  const webSocket = { on: () => webSocket, readyState: 1, send: (data: Buffer) => socket.write(data), close: noop };
-  const settings = serviceSettings({ limits: { backlogBytes } });
+  const sendTo = (data: Buffer) => (onSend(), socket.write(data));
+  const webSocket = { on: () => webSocket, readyState: 1, send: sendTo, close: noop };
+  const settings = serviceSettings(options);
   const connection = new Connection('market', webSocket as never, socket as never, settings, {
     onViolation: noop,
     onClosed: ({ code }) => ends.push(code),
   });
-  const send = (bytes: Buffer): void => connection.send(messageOf(bytes));
-  return { send, writes, ends };
+  return { settings, connection, writes, ends, send: (bytes: Buffer) => connection.send(messageOf(bytes)) };
 };
+const backlog = (backlogBytes: number) => slowClient({ limits: { backlogBytes } });
 
 it('never waits a negative time for the next message of the Free plan, which Node 24 and later warn about', () => {
   const waits: number[] = [];
@@ -374,11 +375,9 @@ it('never waits a negative time for the next message of the Free plan, which Nod
     release = work;
     return Subscription.EMPTY;
   };
+  const scheduler = { now: () => now, schedule } as never;
   // Each write blocks the process for 100 ms.
-  const webSocket = { on: () => webSocket, readyState: 1, send: () => (now += 100), close: noop };
-  const settings = serviceSettings({ scheduler: { now: () => now, schedule } as never, limits: { freeDelayMs: 50 } });
-  const observer = { onViolation: noop, onClosed: noop };
-  const connection = new Connection('market', webSocket as never, new Writable() as never, settings, observer);
+  const { settings, connection } = slowClient({ scheduler, limits: { freeDelayMs: 50 } }, () => (now += 100));
   const delayLine = new DelayLine(settings, () => connection);
   delayLine.push('market', messageOf('first'));
   now = 10;
@@ -390,18 +389,18 @@ it('never waits a negative time for the next message of the Free plan, which Nod
 
 describe('the backlog of a connection', () => {
   it('is written once per turn of the event loop, or earlier at 64 KiB', async () => {
-    const { send, writes } = slowClient(1_000_000);
+    const { send, writes } = backlog(1_000_000);
     for (let n = 0; n < 5; n += 1) send(Buffer.alloc(10));
     expect(writes).toEqual([]);
     await endOfTurn();
     expect(writes).toEqual([50]);
-    const many = slowClient(1_000_000);
+    const many = backlog(1_000_000);
     for (let n = 0; n < 3; n += 1) many.send(kib(32));
     expect(many.writes).toEqual([64 * 1024]);
   });
 
   it('may reach the limit when a burst starts, and closes with 1013 beyond it', async () => {
-    const { send, ends } = slowClient(100);
+    const { send, ends } = backlog(100);
     send(Buffer.alloc(100));
     await endOfTurn();
     send(Buffer.alloc(1));

@@ -31,6 +31,7 @@ import {
 } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
 import { close, issue, refuse, startWire } from '../support/wire.js';
+import { manualClock } from '../testing/service-under-test.js';
 
 const clientOf = () => {
   const dispatcher = new Client('http://127.0.0.1:1');
@@ -184,20 +185,15 @@ describe('the spare connection', () => {
 describe('standby', () => {
   /** Starts a feed with standby on virtual time. */
   const started = async (service: TwoOrigins, { backoff: policy, ...options }: TradeFeedOptions = {}) => {
-    const time = new VirtualTimeScheduler(undefined, 0);
+    const { scheduler, advance } = manualClock();
     const events: FeedEvent[] = [];
     const errors: unknown[] = [];
-    const backoff = { stableAfterMs: 0, scheduler: time, random: () => 1, ...policy };
+    const backoff = { stableAfterMs: 0, scheduler, random: () => 1, ...policy };
     const feed$ = tradeFeedEvents$('market', optionsFor(service, { standby: true, ...ca, ...options, backoff }));
     const subscription = feed$.subscribe({
       next: (event) => events.push(event),
       error: (error: unknown) => errors.push(error),
     });
-    const advance = (ms: number) => {
-      time.maxFrames = time.frame + ms;
-      time.flush();
-      time.frame = time.maxFrames;
-    };
     const comesTo = (n: number) =>
       waitFor(() => {
         advance(0);
