@@ -55,14 +55,8 @@ const countCandles = (frames, start, end) => {
     const those = trades.filter((trade) => trade.symbol === symbol);
     const prices = those.map(({ price }) => price);
     const thousandths = those.reduce((sum, { size }) => sum + Math.round(size * 1_000), 0);
-    candles[symbol] = [
-      prices[0],
-      Math.max(...prices),
-      Math.min(...prices),
-      prices.at(-1),
-      thousandths / 1_000,
-      those.length,
-    ];
+    const [high, low] = [Math.max(...prices), Math.min(...prices)];
+    candles[symbol] = [prices[0], high, low, prices.at(-1), thousandths / 1_000, those.length];
   }
   return candles;
 };

@@ -49,11 +49,9 @@ describe('on the local service of the demo', () => {
     const { events } = await (await fetch(`${app.url}/history`)).json();
     return events.findLast(({ type }) => type === 'opened').connection;
   };
-  /** Waits until the connection is stable, so that the library reconnects without delay. */
-  const stable = () => view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
-
   test('reconnects automatically when the access expires, which only the log shows', async () => {
-    await stable();
+    // Once the connection is stable, the library reconnects without delay.
+    await view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
     const before = await connection();
     await cause('Let access expire');
     await view.happened(/4003 access expired Lasted .*A new connection is open\./);

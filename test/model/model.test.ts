@@ -20,11 +20,6 @@ afterEach(() => {
   config.onUnhandledError = null;
 });
 
-/** Writes the counts for the report of `npm run reliability -- model`. */
-const writeTally = (tally: ReadonlyMap<string, number>): void => {
-  if (MODEL_REPORT !== undefined) writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
-};
-
 describe('the feed and its model', () => {
   it(
     'agree after each step, and the ten rules hold, for any actions of service and consumer',
@@ -53,7 +48,9 @@ describe('the feed and its model', () => {
           ...(MODEL_PATH === undefined ? {} : { path: MODEL_PATH }),
         },
       );
-      writeTally(tally);
+      // For `npm run reliability -- model`.
+      if (MODEL_REPORT !== undefined)
+        writeFileSync(MODEL_REPORT, JSON.stringify(Object.fromEntries([...tally].sort())));
       // Every step must have happened and, given enough runs, every failure.
       expect(tally.get('steps')).toBeGreaterThan(Number(MODEL_RUNS));
       if (Number(MODEL_RUNS) >= 1_000) expect(failures.filter(({ code }) => !tally.has(code))).toEqual([]);

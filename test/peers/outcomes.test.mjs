@@ -53,14 +53,8 @@ const start = async (t) => {
   // Both sides were observed for longer than graceMs.
   await waitUntil(() => marks.at(-1) > marks[0] + 1_000);
   const accounts = await node.call('eth_accounts');
-  const send = (n, more = {}) =>
-    node.call('eth_sendTransaction', {
-      from: accounts[n],
-      to: accounts[9],
-      value: '0x1',
-      gasPrice: '0x2540be400',
-      ...more,
-    });
+  const usual = { to: accounts[9], value: '0x1', gasPrice: '0x2540be400' };
+  const send = (n, more = {}) => node.call('eth_sendTransaction', { from: accounts[n], ...usual, ...more });
   return {
     node,
     link,
@@ -121,27 +115,20 @@ test('the outcomes of transactions of Anvil', async (t) => {
     await outcome(hash, 'unseen');
   });
 
-  await t.test('reorged, if its block is taken back', async () => {
-    const hash = await send(4);
-    await isShown(hash);
-    await mine();
-    await outcome(hash, 'confirmed');
-    await node.call('anvil_reorg', 1, []);
-    await mine();
-    await outcome(hash, 'reorged');
-    assert.deepEqual(statesOf(hash).slice(0, 2), ['confirmed', 'reorged']);
-  });
-
-  await t.test('reorged, if the block in which it failed is taken back', async () => {
-    const hash = await send(7, reverting);
-    await isShown(hash);
-    await mine();
-    await outcome(hash, 'failed');
-    await node.call('anvil_reorg', 1, []);
-    await mine();
-    await outcome(hash, 'reorged');
-    assert.deepEqual(statesOf(hash).slice(0, 2), ['failed', 'reorged']);
-  });
+  for (const [state, account, more] of [
+    ['confirmed', 4],
+    ['failed', 7, reverting],
+  ])
+    await t.test(`reorged, if the block in which it was ${state} is taken back`, async () => {
+      const hash = await send(account, more);
+      await isShown(hash);
+      await mine();
+      await outcome(hash, state);
+      await node.call('anvil_reorg', 1, []);
+      await mine();
+      await outcome(hash, 'reorged');
+      assert.deepEqual(statesOf(hash).slice(0, 2), [state, 'reorged']);
+    });
 
   await t.test('confirmed late, if the node was away when it was mined', async () => {
     link.isDown = true;

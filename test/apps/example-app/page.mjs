@@ -47,13 +47,13 @@ export const seconds = String.raw`(?:\d+ min )?\d+ s`;
 export const secondsFrom = (least) => String.raw`(?:\d+ min \d+|[${least}-9]|\d\d) s`;
 
 const viewOf = (page, errors) => {
-  const totals = page.locator('app-totals dl > div');
   const log = page.locator('app-event-log li');
   const totalOf = (name) =>
-    totals.filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd');
+    page
+      .locator('app-totals dl > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
+      .locator('dd');
   return {
     page,
-    browser,
     log,
     errors,
     rows: page.locator('.row'),

@@ -10,22 +10,11 @@ const complaints = [];
 const complain = (...words) => complaints.push(words.join(' '));
 diag.setLogger({ error: complain, warn: complain, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
 // SDK 3 has another package for traces, with other names.
-const exporters = {
-  2: async () => {
-    const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } =
-      await import('@opentelemetry/sdk-trace-base');
-    const exporter = new InMemorySpanExporter();
-    const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
-    return { exporter, provider };
-  },
-  3: async () => {
-    const { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } = await import('@opentelemetry/sdk-trace');
-    const exporter = new InMemorySpanExporter();
-    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
-    return { exporter, provider };
-  },
-};
-const { exporter, provider } = await exporters[sdk]();
+const isNew = sdk === '3';
+const traces = await import(isNew ? '@opentelemetry/sdk-trace' : '@opentelemetry/sdk-trace-base');
+const exporter = new traces.InMemorySpanExporter();
+const processor = new traces.SimpleSpanProcessor(isNew ? { exporter } : exporter);
+const provider = new traces[isNew ? 'TracerProvider' : 'BasicTracerProvider']({ spanProcessors: [processor] });
 trace.setGlobalTracerProvider(provider);
 
 const service = await startTradeFeedService();
