@@ -6,7 +6,7 @@ import { averageRate, type Bounds, type CliEvent, currentRate } from '../../src/
 import { finish, follow, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
 import { perTick } from '../../src/cli/commands/demo.js';
 import type { FeedEvent } from '../../src/index.js';
-import { ending, expired, frameAt, gap, opening, start } from './support/events.js';
+import { frameAt, start } from './support/events.js';
 import { fakeContext } from './support/fakes.js';
 
 type Helpers = Parameters<Parameters<TestScheduler['run']>[0]>[0];
@@ -96,11 +96,6 @@ const statusOf = (...events: readonly CliEvent[]): Status => events.reduce(statu
 const tick = (ms: number): CliEvent => ({ type: 'tick', at: start + ms });
 
 describe('the status of a feed', () => {
-  it('keeps the latest events, as many as one reconnect emits', () => {
-    const outage = [...ending(10_000, expired, 0), ...opening(10_000, 2), gap(10_000, 10_020, expired)];
-    expect(statusOf(...opening(0, 1), ...outage).recent).toStrictEqual(outage);
-  });
-
   it('has no rate at the start, then a current one over 3 s and an average over the whole time', () => {
     expect([currentRate(statusOf()), averageRate(statusOf())]).toEqual(Array(2).fill({ frames: 0, bytes: 0 }));
     const seconds = Array.from({ length: 10 }, (_, s) => [
