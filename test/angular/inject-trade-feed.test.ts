@@ -10,7 +10,7 @@ import {
   signal,
 } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { concat, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import { concat, defer, EMPTY, finalize, NEVER, Observable, of, Subject } from 'rxjs';
 import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
 import type { FeedSignalOptions } from '../../src/angular/shared-feed.js';
@@ -211,18 +211,6 @@ describe('the signals', () => {
     expect([feed.freshness(), jest.getTimerCount()]).toEqual([undefined, 0]);
   });
 
-  it('show the figures at the end of each period', async () => {
-    const feed = startFeed({ stats: { everyMs: 200 } });
-    emit(opened(), frame('a'), frame('bc'));
-    await after(199);
-    expect(feed.stats()).toBeUndefined();
-    await after(1);
-    expect(feed.stats()).toMatchObject({ frames: 2, bytes: 3, framesPerSecond: 10, totalFrames: 2 });
-    emit(frame('d'));
-    await after(200);
-    expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
-  });
-
   it('are complete only once the connection is, also for a component that uses them later', async () => {
     const feed = startFeed({ window: { lengthMs: 100 } });
     emit({ ...opened(), completeFrom: 10_400 }, frame('old'));
@@ -236,24 +224,6 @@ describe('the signals', () => {
       await after(100);
       expect(feed.window()).toMatchObject({ complete });
     }
-  });
-
-  it.each<[FeedSignalOptions, number, number]>([
-    [{}, 1_000, 1_000],
-    [{ window: { lengthMs: 100, maxFrames: 1 } }, 100, 1],
-  ])('show the latest window: %j has %d ms and at most %d frames', async (options, lengthMs, maxFrames) => {
-    const feed = startFeed(options);
-    feed.window();
-    emit(opened());
-    for (let n = 0; n <= maxFrames; n += 1) emit(frame(`${n}`));
-    await after(lengthMs - 1);
-    expect(feed.window()).toBeUndefined();
-    await after(1);
-    const end = 10_000 + lengthMs;
-    expect(feed.window()).toMatchObject({ start: 10_000, end, count: maxFrames + 1, dropped: 1, complete: false });
-    expect(feed.window()?.frames[0]?.text()).toBe('0');
-    await after(lengthMs);
-    expect(feed.window()).toMatchObject({ start: end, count: 0, complete: true });
   });
 
   it('ignore the values of a relay with `select`: windows and `frames$` contain frames only', async () => {
@@ -329,22 +299,6 @@ describe('a stop', () => {
     emit(opened(), frame('b'));
     expect([feed.status().state, connections, received.length]).toEqual(['live', 2, 5]);
     expect([error.mock.calls, complete.mock.calls]).toEqual([[], []]);
-  });
-
-  it('ends without a restart if the source continues, for example with `retry`', () => {
-    const feed = startFeed();
-    emit(opened(), stream.stopped(10_000), stream.watermark(10_001));
-    expect([feed.status().state, feed.failure()?.closeCode]).toEqual(['stopped', 4001]);
-    emit(opened(2));
-    expect([feed.status().state, feed.failure()]).toEqual(['live', undefined]);
-  });
-
-  it('can happen at once, and again after a restart', () => {
-    startApp(provideTradeFeedFrom(defer(() => throwError(() => ((connections += 1), stop)))));
-    const feed = readFeed();
-    expect([feed.failure(), connections]).toEqual([stop, 1]);
-    feed.restart();
-    expect([feed.failure(), connections]).toEqual([stop, 2]);
   });
 
   it('can be answered with a restart by the first subscriber; all subscribers receive the stop before that', () => {
@@ -434,13 +388,10 @@ describe('injectTradeFeed', () => {
 
 it.each<[unknown, unknown, RegExp]>([
   [undefined, {}, /`events\$` must be an Observable/],
-  [NEVER, 5, /`options` must be an object/],
-  [NEVER, { every: 1 }, /`every` doesn't exist/],
   [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
   [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
   [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
   [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
-  [NEVER, { window: { seed: () => 0 } }, /`window\.seed` doesn't exist/],
 ])('provideTradeFeedFrom refuses %p with %p', (events$, options, message) =>
   expectInvalid(() => provideTradeFeedFrom(events$ as never, options as FeedSignalOptions), message),
 );
