@@ -94,7 +94,7 @@ describe('the owner of a cluster', () => {
     const other = owner === first ? second : first;
     const log = sharedLog();
     appending(owner, log);
-    owner.engine.cut('refused');
+    owner.engine.cut();
     await waitFor(() => other.cluster.status.role === 'owning' && owner.cluster.status.role === 'isolated');
     appending(other, log);
     await waitFor(() => other.events.some(({ type }) => type === 'gap'));
