@@ -1,21 +1,16 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { map, merge, NEVER, type Observable, type SchedulerLike, Subject, timer } from 'rxjs';
 import type { TestScheduler } from 'rxjs/testing';
-import { freshness, type Freshness, Frame, type Stale, tradeFeed$ } from '../../src/index.js';
+import { freshness, type Freshness, Frame } from '../../src/index.js';
 import { RecentIntervals } from '../../src/operators/freshness.js';
 import { cases } from '../support/cases.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import { optionsFor } from '../support/feed.js';
-import { workers } from '../support/start-worker.js';
-import { waitFor } from '../support/wait-for.js';
-import { accept, startWire, text } from '../support/wire.js';
 import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 import fc from 'fast-check';
 
 const stale = (since: number, newestAt: number | undefined, maxAgeMs = 100): Freshness => {
   return { state: 'stale', since, newestAt, maxAgeMs };
 };
-const isStale = (state: Freshness): state is Stale => state.state === 'stale';
 const fresh = (since: number): Freshness => ({ state: 'fresh', since });
 
 /** Emits a frame at each of these times, then nothing. */
@@ -183,27 +178,6 @@ describe('freshness of a log', () => {
     source$.complete();
     // The pause of 1,450 ms is below 30 times 50 ms.
     expect(states).toEqual([stale(10_400, 8_900, 1_500), fresh(20_000)]);
-  });
-});
-
-describe('freshness of real sources', () => {
-  afterEach(() => void workers.started.splice(0));
-  const follow = (source$: Observable<unknown>, maxAgeMs: number) => {
-    const states: Freshness[] = [];
-    const subscription = source$.pipe(freshness({ maxAgeMs })).subscribe((state) => states.push(state));
-    return { states, subscription };
-  };
-
-  it.each(['main', 'worker'] as const)('reports an open but silent connection, received in %s', async (receiveIn) => {
-    // A frame that takes longer to arrive doesn't end the silence, so give a busy machine time.
-    const maxAgeMs = 500;
-    await using wire = await startWire({ handshake: [accept(text('one'))] });
-    const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), maxAgeMs);
-    // A slow machine may report silence even before the first frame.
-    const afterFrame = ({ newestAt }: Stale): boolean => newestAt !== undefined;
-    const { since, newestAt } = await waitFor(() => states.filter(isStale).find(afterFrame));
-    expect(since).toBe((newestAt as number) + maxAgeMs);
-    subscription.unsubscribe();
   });
 });
 
