@@ -237,11 +237,8 @@ it('a gap has the number of missed frames, if known, and a failure dated at its 
   expect(relayGap({ from: 5, to: 8, frames: 3 })).toMatchObject({ missed: 3, failure: behind });
 });
 
-it.each([
-  ['late', 9, { from: 1, to: 9, durationMs: 8 }],
-  ['in time', 3, { from: 1, to: 3, durationMs: 2 }],
-])('a gap that is reported %s ends then, and begins where it did', (_when, at, times) => {
-  expect(notBefore(gapOf(1, 3), at)).toMatchObject(times);
+it('a gap that is reported late ends then, and begins where it did', () => {
+  expect(notBefore(gapOf(1, 3), 9)).toMatchObject({ from: 1, to: 9, durationMs: 8 });
 });
 
 const foldLogged = (state: FeedState, event: LoggedEvent): FeedState => {
@@ -303,19 +300,14 @@ describe('snapshot', () => {
       ['a value', open, { type: 'value', at: 12, json: '1' }, 12],
       ['a frame of a connection that settles for a fixed time', [fixed], frameOf('a', 12), 10],
       ['a value of a connection that settles for a fixed time', [fixed], { type: 'value', at: 12, json: '1' }, 10],
-      ['the end of a connection that settles for a fixed time', [fixed], lost, 10],
       ['a frame after that time', [fixed], frameOf('a', 103), 103],
       ['a value of a source without events', [], { type: 'value', at: 12, json: '1' }, 12],
-      ['a late value in an outage', [lost], { type: 'value', at: 22, json: '1' }, 10],
       ['a gap', open, gapOf(4, 13), 13],
       ['the first `opened`', [requested(1)], opened(14), 14],
-      ['`opened` after an outage, before its gap', [lost], opened(30, 2), 10],
       ['the end of an open connection', open, lost, 15],
       ['another failure in an outage', [lost], disconnected(40, { endedAt: 40 }), 10],
       ['the end of the connection to a relay', open, linkLost, 10],
       ['a failed attempt', open, refused(25), 10],
-      ['a wait', [lost], reconnecting(20, 5), 10],
-      ['an attempt', [lost], requested(25), 10],
     ])('returns the time up to which no frame is missing after %s', (_what, before, event, complete) => {
       expect(completeAfter(10, stateAfter(before), event)).toBe(complete);
     });
@@ -371,10 +363,7 @@ describe('snapshot', () => {
   it.each<[string, Snapshot, number, Snapshot]>([
     ['moves earlier events, but not the next attempt', outage, 11, [{ ...outage[0]!, at: 11 }, reconnecting(11, 3)]],
     ['leaves out a ticket that was issued earlier', [requested(9), issued(9)], 11, [requested(11)]],
-    ['leaves no wait in the past', [reconnecting(9, 5)], 20, [reconnecting(20, 0)]],
     ['moves an `opened`', [opened(3, 2)], 7, [opened(7, 2)]],
-    ['leaves later events unchanged', outage, 9, outage],
-    ['leaves a later `opened` unchanged', [opened(9)], 7, [opened(9)]],
   ])('snapshotNotBefore %s', (_what, snapshot, at, expected) => {
     expect(snapshotNotBefore(stateOf(snapshot), at)).toEqual(expected);
   });

@@ -185,20 +185,6 @@ describe('setTicketEndpoint', () => {
     expect(await answer).toBe(200);
   });
 
-  it('cuts the connection of each request while the endpoint is unreachable, and recovers afterwards', async () => {
-    const { service, key } = await withKey(start());
-    const events = recordEvents(service);
-    service.setTicketEndpoint('unreachable');
-    await expect(postTicket(service, key)).rejects.toThrow();
-    service.setTicketEndpoint('normal');
-    await connectAs(service, key);
-    expect(events).toMatchObject([
-      { type: 'fault', endpoint: 'ticket', status: undefined },
-      { type: 'ticket-issued' },
-      { type: 'handshake-accepted' },
-    ]);
-  });
-
   it('answers any request with the status, headers and body of the test, and counts no ticket', async () => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const events = recordEvents(service);

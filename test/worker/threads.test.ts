@@ -16,12 +16,7 @@ import { fromCloneable, keepThrown, standIn, type Thrown, toCloneable } from '..
 import { workerEnvironment } from '../../src/worker/feed-in-worker.js';
 import { HandOver, Store } from '../../src/worker/hand-over.js';
 import { countHandled, createProgress, type EventItem, type Item } from '../../src/worker/messages.js';
-import {
-  cloneableSettings,
-  networkDefaults,
-  restoreSettings,
-  setNetworkDefaults,
-} from '../../src/worker/settings.js';
+import { cloneableSettings, networkDefaults, restoreSettings, setNetworkDefaults } from '../../src/worker/settings.js';
 import { cases } from '../support/cases.js';
 
 const sized = (bytes = 100): Frame => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, 1, 1);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { TradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import type { WireTicket } from '../../src/protocol/contract.js';
+import { countInWindow, type FixedWindow } from '../../src/testing/state.js';
 import {
   closeOf,
   connectAs,
@@ -11,15 +12,256 @@ import {
   type HandshakeOptions,
   nextEvent,
   openSocket,
+  postTicket,
   recordEvents,
   refusalOf,
   refusedHandshake,
+  send,
   sendRaw,
   takeTicket,
 } from './bare-client.js';
 import { manualClock, serviceFactory, withKey } from './service-under-test.js';
 
 const start = serviceFactory();
+
+describe('a ticket (contract 2.1, 4.1)', () => {
+  it('is for the market feed if the request has no body', async () => {
+    const { service, key } = await withKey(start());
+    const before = Date.now();
+    const { status, headers, body } = await postTicket(service, key);
+    const after = Date.now();
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+    expect(body).toEqual({
+      ticket: expect.stringMatching(/^ticket_[\w-]{32}$/),
+      token_type: 'Bearer',
+      expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      wss_url: `${service.baseUrl.replace('http', 'ws')}/ws`,
+      feed: 'market',
+      subprotocol: 'mmp.trade-batch.v1',
+    });
+    const expiresAt = Date.parse((body as WireTicket).expires_at);
+    expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
+    expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
+    // The header counts whole seconds, and Node reuses it for up to a second.
+    const date = Date.parse(String(headers['date']));
+    expect(date).toBeGreaterThan(before - 2_000);
+    expect(date).toBeLessThanOrEqual(after);
+  });
+
+  it.each([
+    [{}, 'market', 'mmp.trade-batch.v1'],
+    [{ feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
+    [{ feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
+  ])('for %j names feed %s and subprotocol %s, at the same address', async (request, feed, subprotocol) => {
+    const service = await start();
+    const { status, body } = await postTicket(service, service.createAccount().createApiKey(), request);
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({ feed, subprotocol, wss_url: `${service.baseUrl.replace('http', 'ws')}/ws` }),
+    ]);
+  });
+});
+
+it('a ticket gets its subprotocol and lifetime from the options', async () => {
+  const { service, key } = await withKey(
+    start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
+  );
+  const raw = await takeTicket(service, key, 'raw');
+  expect(raw.subprotocol).toBe('mine.v9');
+  expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
+});
+
+describe('a ticket request gets 401 (contract 4.1 rule 1, 5, 7.1)', () => {
+  type Place = (key: string, ticket: string) => { path?: string; headers?: Record<string, string | string[]> };
+  const places: [string, Place][] = [
+    ['missing', () => ({})],
+    ['empty', () => ({ headers: { 'X-API-Key': '' } })],
+    ['unknown', () => ({ headers: { 'X-API-Key': 'key_0' } })],
+    ['in another case', (key) => ({ headers: { 'X-API-Key': key.toUpperCase() } })],
+    ['sent twice', (key) => ({ headers: { 'X-API-Key': [key, key] } })],
+    ['in the query', (key) => ({ path: `?api_key=${key}&X-API-Key=${key}` })],
+    ['in Authorization', (key) => ({ headers: { Authorization: `Bearer ${key}` } })],
+    ['in another header', (key) => ({ headers: { 'Api-Key': key, Cookie: `X-API-Key=${key}` } })],
+    ['a ticket', (_, ticket) => ({ headers: { 'X-API-Key': ticket } })],
+  ];
+
+  it.each(places)('if the API key is %s', async (_, place) => {
+    const { service, key } = await withKey(start());
+    const { ticket } = await takeTicket(service, key);
+    const { path = '', headers = {} } = place(key, ticket);
+    const answer = await send(`${service.baseUrl}/v1/wss/tickets${path}`, { method: 'POST', headers });
+    expect(refusalOf(answer)).toEqual([401, 'invalid-api-key']);
+    expect(answer.headers['www-authenticate']).toBe('ApiKey');
+  });
+
+  it('unless it has a valid header, but a key in the query is still reported as a violation', async () => {
+    const { service, key } = await withKey(start());
+    const violation = nextEvent(service, 'violation');
+    const { status } = await send(`${service.baseUrl}/v1/wss/tickets?k=${key.replaceAll('_', '%5F')}`, {
+      method: 'POST',
+      headers: { 'X-API-Key': key },
+    });
+    expect(status).toBe(200);
+    expect(await violation).toMatchObject({ rule: 'credential-in-url' });
+  });
+});
+
+describe('a ticket request gets 403 (contract 5 rule 2, 7.1)', () => {
+  const rows: [string, string, (service: TradeFeedService) => TradeFeedAccount][] = [
+    ['inactive', 'account-inactive', (service) => service.createAccount({ active: false })],
+    ['not entitled', 'not-entitled', (service) => service.createAccount({ entitled: false })],
+    [
+      'revoked',
+      'not-entitled',
+      (service) => {
+        const account = service.createAccount();
+        account.revokeAccess();
+        return account;
+      },
+    ],
+  ];
+  it.each(rows)('if the account is %s, until its access is restored, and is not counted', async (_, code, create) => {
+    const service = await start({ limits: { ticketsPerWindow: 1 } });
+    const account = create(service);
+    const key = account.createApiKey();
+    expect(refusalOf(await postTicket(service, key))).toEqual([403, code]);
+    account.restoreAccess();
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+});
+
+describe('a ticket request gets 422 (contract 2.2, 7.1)', () => {
+  it.each([
+    ['{"feed":', 'invalid-body'],
+    ['[]', 'invalid-body'],
+    ['"raw"', 'invalid-body'],
+    ['{"feed":"candles"}', 'unknown-feed'],
+    ['{"feed":null}', 'unknown-feed'],
+  ])('for the body %s', async (body, code) => {
+    const service = await start();
+    expect(refusalOf(await postTicket(service, service.createAccount().createApiKey(), body))).toEqual([422, code]);
+  });
+
+  it('but not for a JSON body with another content type, which is reported as a violation', async () => {
+    const service = await start();
+    const violation = nextEvent(service, 'violation');
+    const answer = await send(`${service.baseUrl}/v1/wss/tickets`, {
+      method: 'POST',
+      headers: { 'X-API-Key': service.createAccount().createApiKey(), 'Content-Type': 'text/plain' },
+      body: '{"feed":"raw"}',
+    });
+    expect(answer).toMatchObject({ status: 200, body: { feed: 'raw' } });
+    expect(await violation).toMatchObject({ rule: 'content-type' });
+  });
+});
+
+describe('the fixed window of ticket requests (contract 7.1, 8)', () => {
+  it('answers 429 with the remaining seconds in Retry-After, and ends after them', async () => {
+    const { scheduler, advance } = manualClock();
+    const { service, key } = await withKey(start({ scheduler, limits: { ticketsPerWindow: 2, windowMs: 30_000 } }));
+    const ask = async () => {
+      const { status, headers } = await postTicket(service, key);
+      return [status, headers['retry-after']];
+    };
+    expect(await ask()).toEqual([200, undefined]);
+    advance(10_000);
+    expect(await ask()).toEqual([200, undefined]);
+    expect(await ask()).toEqual([429, '20']);
+    advance(19_999);
+    expect(await ask()).toEqual([429, '1']);
+    advance(1);
+    expect(await ask()).toEqual([200, undefined]);
+  });
+
+  it('covers all keys of an account, including requests with an invalid body, but no other account', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 2 } });
+    const account = service.createAccount();
+    expect((await postTicket(service, account.createApiKey())).status).toBe(200);
+    expect((await postTicket(service, account.createApiKey(), '{')).status).toBe(422);
+    expect((await postTicket(service, account.createApiKey())).status).toBe(429);
+    expect((await postTicket(service, service.createAccount().createApiKey())).status).toBe(200);
+  });
+});
+
+describe('a failing credential service (contract 7.1)', () => {
+  it('refuses every key with 503, even an invalid one, until it works again, and counts none of that', async () => {
+    const { service, key } = await withKey(start({ limits: { ticketsPerWindow: 1 } }));
+    service.failCredentials(true);
+    for (const sent of [key, 'key_0', undefined]) {
+      expect(refusalOf(await postTicket(service, sent))).toEqual([503, 'credential-service-unavailable']);
+    }
+    service.failCredentials(false);
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+});
+
+describe('the limits of a ticket request', () => {
+  it('answer 413 to a body beyond limits.requestBytes, and end the connection', async () => {
+    const { service, key } = await withKey(start({ limits: { requestBytes: 100 } }));
+    const padded = (length: number) => `{}${' '.repeat(length - 2)}`;
+    expect((await postTicket(service, key, padded(100))).status).toBe(200);
+    const answer = await postTicket(service, key, padded(300_000));
+    expect([...refusalOf(answer), answer.headers['connection']]).toEqual([413, 'request-too-large', 'close']);
+  });
+
+  it('answer 408 to a body that takes longer than limits.requestTimeoutMs', async () => {
+    const service = await start({ limits: { requestTimeoutMs: 50 } });
+    const answer = await sendRaw(
+      service,
+      'POST /v1/wss/tickets HTTP/1.1',
+      'Host: localhost',
+      `X-API-Key: ${service.createAccount().createApiKey()}`,
+      'Content-Type: application/json',
+      'Content-Length: 100',
+      '',
+      '{"feed":',
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  });
+});
+
+describe('the events and bodies of ticket requests', () => {
+  it('report each grant and refusal, with the account and without a secret', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 2 } });
+    const events = recordEvents(service);
+    const key = service.createAccount().createApiKey();
+    const { expires_at: expiresAt } = await takeTicket(service, key, 'raw');
+    await postTicket(service, key, '{');
+    await postTicket(service, key);
+    await postTicket(service);
+    expect(events).toEqual([
+      { at: expect.any(Number), type: 'ticket-issued', account: 'account-1', feed: 'raw', expiresAt },
+      expect.objectContaining({ type: 'ticket-refused', status: 422, code: 'invalid-body', account: 'account-1' }),
+      expect.objectContaining({ status: 429, code: 'rate-limited', account: 'account-1', retryAfterSeconds: 60 }),
+      expect.objectContaining({ status: 401, code: 'invalid-api-key', account: undefined }),
+    ]);
+  });
+
+  const throwing = (): never => {
+    throw new Error('mine');
+  };
+  const thrown = { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } };
+  it.each<[string, NonNullable<TradeFeedServiceOptions['errorBody']>, unknown]>([
+    ['that errorBody returns', ({ status, code }) => ({ status, why: code }), { status: 401, why: 'invalid-api-key' }],
+    ['of none, if errorBody returns undefined', () => undefined, undefined],
+    ['of the default, if errorBody throws', throwing, thrown],
+  ])('have the error body %s', async (_, errorBody, body) => {
+    expect(await postTicket(await start({ errorBody }))).toMatchObject({ status: 401, body });
+  });
+});
+
+const limits = { windowMs: 60_000, ticketsPerWindow: 2 };
+
+it('a window of ticket requests has room after every `Retry-After`, and none with a limit of 0', () => {
+  const full: FixedWindow = { startedAt: 1_000, count: 2 };
+  for (let now = 1_000; now < 61_000; now += 333.3) {
+    const { retryAfterSeconds = 0 } = countInWindow(full, now, limits);
+    expect(retryAfterSeconds).toBe(Math.ceil((61_000 - now) / 1_000));
+    expect(countInWindow(full, now + retryAfterSeconds * 1_000, limits).retryAfterSeconds).toBeUndefined();
+  }
+  expect(countInWindow(undefined, 0, { windowMs: 500, ticketsPerWindow: 0 }).retryAfterSeconds).toBe(1);
+});
 
 const newTicket = async (feed?: string, service?: TradeFeedService) => {
   const running = service ?? (await start());
