@@ -59,15 +59,13 @@ describe('the gap of an outage', () => {
     expect(run({ 5: lost, 110: again, 120: 'frame', 500: disconnected(500) }).gaps).toEqual(['5-120 at 120']);
   });
 
-  it('comes before a watermark of that time, where watermarks tell the time', () => {
-    const steps = { 5: lost, 100: issued(100), 110: opening(110, 2), 400: watermark(400), 620: watermark(620) };
+  it.each([
+    ['a watermark of that time', watermark(620)],
+    ['the event that ends a quiet connection', stopped(2_000)],
+  ])('comes before %s, where no timer tells the time', (_what, event) => {
+    const steps = { 5: lost, 100: issued(100), 110: opening(110, 2), 400: watermark(400), [event.at]: event };
     const { delivered, gaps } = run(steps, false);
-    expect(gaps).toEqual(['5-610 at 620']);
-    expect(delivered.slice(-2).map(([, { type }]) => type)).toEqual(['gap', 'watermark']);
-  });
-
-  it('comes before the event that ends a quiet connection, where no timer told the time', () => {
-    const steps = { 5: lost, 100: issued(100), 110: opening(110, 2), 2_000: stopped(2_000) };
-    expect(run(steps, false).gaps).toEqual(['5-610 at 2000']);
+    expect(gaps).toEqual([`5-610 at ${event.at}`]);
+    expect(delivered.slice(-2).map(([, { type }]) => type)).toEqual(['gap', event.type]);
   });
 });
