@@ -33,7 +33,7 @@ interface Node {
 }
 
 /** What happened in a run. */
-export interface Run extends AnyRun {
+interface Run extends AnyRun {
   readonly frames: number;
   readonly received: number;
   readonly gaps: number;
@@ -43,7 +43,7 @@ export interface Run extends AnyRun {
 }
 
 /** A page or a tab, and its link to a relay. A reader that joins anew replaces the one before. */
-export interface Page {
+interface Page {
   readonly name: string;
   readonly link: Link;
   readonly feed$: () => Observable<RelayedEvent>;
@@ -54,7 +54,7 @@ export interface Page {
  * The world of a run: a service, two relays of direct feeds, two relays of those, two pages, two tabs that share a
  * stream, and one direct reader.
  */
-export class World {
+class World {
   readonly time: Time;
   readonly chance: Chance;
   readonly timeline: Timeline;
@@ -300,36 +300,28 @@ const faults: Readonly<Record<string, Fault>> = {
 
 const ms = (chance: Chance, least: number, most: number): number => Math.round(chance.between(least, most));
 
-/** Runs a seed: random faults over half a minute, then peace. */
+/** Runs a seed in a new world: random faults over half a minute, then peace. Checks what all have received. */
 export const simulate = (seed: number): Run => {
   const chance = createChance(seed);
-  const scenario = (world: World): void => {
-    const { time, timeline } = world;
-    time.pass(ms(chance, 100, 2_000));
-    for (let left = Math.ceil(chance.between(2, 9)); left > 0; left -= 1) {
-      const name = chance.oneOf(chance.isTrue(0.25) ? ['page moves', 'page joins anew'] : Object.keys(faults));
-      timeline.fault(name, faults[name]!(world));
-      time.pass(chance.isTrue(0.3) ? ms(chance, 1, 200) : ms(chance, 200, 3_000));
-    }
-    world.heal();
-    time.pass(healMs);
-  };
-  return runScenario(chance, scenario, seed);
-};
-
-/** Runs a scenario in a new world, and checks what the pages have received. */
-export const runScenario = (chance: Chance, scenario: (world: World) => void, seed = 0): Run => {
   const time = new Time(1_700_000_000_000);
   const run = (): Run => {
     const world = new World(time, chance);
+    const { timeline, service, readers } = world;
     try {
-      scenario(world);
+      time.pass(ms(chance, 100, 2_000));
+      for (let left = Math.ceil(chance.between(2, 9)); left > 0; left -= 1) {
+        const name = chance.oneOf(chance.isTrue(0.25) ? ['page moves', 'page joins anew'] : Object.keys(faults));
+        timeline.fault(name, faults[name]!(world));
+        time.pass(chance.isTrue(0.3) ? ms(chance, 1, 200) : ms(chance, 200, 3_000));
+      }
+      world.heal();
+      time.pass(healMs);
       world.check();
     } finally {
       world.close();
     }
-    const frames = world.service.sent.length;
-    return { ...world.timeline.result(seed), ...countsOf(world.readers), frames, virtualMs: time.elapsed };
+    const frames = service.sent.length;
+    return { ...timeline.result(seed), ...countsOf(readers), frames, virtualMs: time.elapsed };
   };
   return inWorld(time, run, chance.random);
 };
