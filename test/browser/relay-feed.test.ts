@@ -1,9 +1,8 @@
 /** @lane clock */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, from, lastValueFrom, map, Observable, of, toArray } from 'rxjs';
-import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
-import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
+import { from, lastValueFrom, map, Observable, type OperatorFunction, pipe, toArray } from 'rxjs';
+import { type RelayedValue, relayFeed$, TradeFeedError } from '../../src/browser/index.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { afterEnd, pageWakes$ } from '../../src/browser/relay-feed.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
@@ -17,78 +16,20 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, createFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { relayError } from '../../src/browser/relay-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
-import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
-import type { RelayOptions } from '../../src/relay/index.js';
-import { publicEvent } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
-import { Clock, essence, frame, isFrame } from '../relay/support.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { disconnected, lost, opened } from '../operators/stream.js';
+import { Clock, essence } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
 import { FakeBrowser } from './tabs/fake-browser.js';
-import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
+import { atEnd, connectAgain, ended, frameLineOf, hello, message, receive, type Receiver } from './support.js';
 import { serve, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
 
 const line = frameLineOf;
-const statusOf = (events: readonly RelayedEvent[]) =>
-  firstValueFrom(from(events).pipe(connectionStatus(), toArray())).then((all) => all.at(-1));
-
-/** Serves a relay, and opens a page that has joined it. */
-const serveJoined = async (options?: RelayOptions) => {
-  const served = await serveRelay(options);
-  const receiver = receive(served.web.url);
-  await served.hasClients(1);
-  return { ...served, receiver };
-};
-
-/** A page that has no network, whose delays start at 100 ms and grow. */
-const receiveInVirtualTime = (options: RelayFeedOptions = {}) => {
-  const clock = new Clock(Date.now());
-  const { scheduler } = clock;
-  const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler };
-  const receiver = receive('http://localhost/feed', { backoff, scheduler, ...options });
-  const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
-  return { clock, receiver, waits };
-};
+const statusesOf = (events: readonly RelayedEvent[]) => lastValueFrom(from(events).pipe(connectionStatus(), toArray()));
 
 describe('relayFeed$: the events', () => {
-  it('sends no request before the subscription; each subscription is a client', async () => {
-    const { web, hasClients } = await serveRelay();
-    const feed$ = relayFeed$(web.url, quick);
-    expect(web.requests).toEqual([]);
-    atEnd(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
-    await hasClients(2);
-  });
-
-  it('are the events of the source in the same order, with frames of the class Frame', async () => {
-    const { source, receiver } = await serveJoined();
-    const at = Date.now();
-    const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
-    const sent: readonly RelayedEvent[] = [
-      requested(at),
-      { type: 'ticket-issued', at, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
-      opened(at, 1),
-      frame('a', at, 1),
-      { ...disconnected(at), failure },
-      reconnecting(at, 10),
-      opened(at + 20, 2),
-      { ...gapOf(at, at + 20, failure), missed: 3 },
-      new Frame('raw', Buffer.of(0xff), true, at, 2),
-    ];
-    source.emit(...sent);
-    await receiver.until(({ events }) => events.length === sent.length);
-    for (const [n, event] of receiver.events.entries()) {
-      const original = sent[n]!;
-      if (isFrame(event)) {
-        expect(event).toBeInstanceOf(Frame);
-        expect(essence(event)).toEqual(essence(original as Frame));
-      } else {
-        expect(JSON.parse(JSON.stringify(event))).toEqual(JSON.parse(JSON.stringify(publicEvent(original))));
-        if ('failure' in event) expect(event.failure).toBeInstanceOf(TradeFeedError);
-      }
-    }
-  });
-
   it('include each frame once, in order, with the same bytes, for any bytes', async () => {
     const payload = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
@@ -104,7 +45,9 @@ describe('relayFeed$: the events', () => {
       fc.nat(2 ** 41),
       fc.integer({ min: 1, max: 99 }),
     );
-    const { source, receiver } = await serveJoined();
+    const { source, web, hasClients } = await serveRelay();
+    const receiver = receive(web.url);
+    await hasClients(1);
     await fc.assert(
       fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
         const sent = all.map(
@@ -119,30 +62,9 @@ describe('relayFeed$: the events', () => {
     );
     expect(receiver.types).toEqual([]);
   });
-
-  it('end with the feed', async () => {
-    const { source, web, receiver } = await serveJoined();
-    source.frames('a');
-    source.subject.complete();
-    await receiver.over();
-    expect([receiver.texts, receiver.isComplete, receiver.types]).toEqual([['a'], true, []]);
-    expect(web.requests).toHaveLength(1);
-  });
 });
 
 describe('relayFeed$: a connection that ends', () => {
-  it('emits no event of the relay that is earlier than the failure of its first attempt, such as the begin of an outage', async () => {
-    const at = Date.now() - 60_000;
-    const { url } = await serve(
-      status(503, { 'retry-after': '0' }),
-      stream(hello() + message('e.1.0.1', disconnected(at))),
-    );
-    const receiver = receive(url);
-    await waitFor(() => receiver.lifecycle.length === 3);
-    const [, wait, state] = receiver.lifecycle as never as { at: number; failure: TradeFeedError }[];
-    expect(state).toMatchObject({ at: wait!.at, failure: { endedAt: at } });
-  });
-
   it('is reported with its reason and the wait, and the next request has the last id', async () => {
     const { url, requests } = await serve(
       ended(hello() + message('e.1.1.1', line('a'))),
@@ -166,35 +88,12 @@ describe('relayFeed$: a connection that ends', () => {
     // The time of the stream, which is the time of the last frame.
     expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
     expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(60_000);
-    const statuses = await firstValueFrom(from(receiver.events).pipe(connectionStatus(), toArray()));
+    const statuses = await statusesOf(receiver.events);
     const states = ['live', 'reconnecting', 'reconnecting', 'live', 'reconnecting'];
     expect(statuses.map(({ state }) => state)).toEqual(states);
     expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
       code: 'relay-lost',
     });
-  });
-
-  it.each<[string, Step, string]>([
-    ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
-    ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
-  ])('is retried after %s', async (_what, step, code) => {
-    const { url } = await serve(step, stream(hello() + message('e.1.1.1', line('a'))));
-    const receiver = receive(url);
-    await receiver.until(({ texts }) => texts.length === 1);
-    expect(receiver.types).toEqual([code, 'reconnecting']);
-  });
-
-  it('is retried when your headers function fails', async () => {
-    const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
-    let n = 0;
-    const headers = async () => {
-      n += 1;
-      if (n < 3) throw new Error('no token');
-      return Promise.resolve({ authorization: `Bearer ${n}` });
-    };
-    const receiver = await receive(url, { headers }).until(({ texts }) => texts.length === 1);
-    expect(receiver.types.filter((type) => type === 'relay-headers-failed')).toHaveLength(2);
-    expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer 3']);
   });
 });
 
@@ -218,7 +117,7 @@ describe('relayFeed$: `connect-again`', () => {
     expect(ends!.failure).toMatchObject({ verdict: 'backoff', message: stop.message, advice: stop.advice });
     expect(ends!.failure).toMatchObject({ framesReceived: 1, previous: { code: 'connection-lost' } });
     expect([receiver.isOver, requests.length]).toEqual([false, 3]);
-    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 2 });
+    expect((await statusesOf(receiver.events)).at(-1)).toMatchObject({ state: 'live', connection: 2 });
   });
 
   it.each([
@@ -244,7 +143,11 @@ describe('relayFeed$: `connect-again`', () => {
     const replaced = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 7_200_000 });
     const sessionEnded = createFailure(relayReports.sessionEnded, { stage: 'stream' });
     const { turn, write } = withoutNetwork();
-    const { clock, receiver, waits } = receiveInVirtualTime();
+    const clock = new Clock(Date.now());
+    const { scheduler } = clock;
+    const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler };
+    const receiver = receive('http://localhost/feed', { backoff, scheduler });
+    const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
     for (const [openMs, failure] of [
       [0, replaced],
       [0, replaced],
@@ -345,33 +248,19 @@ describe('relayFeed$: `classify`', () => {
   });
 });
 
-describe('relayFeed$: events of the page', () => {
-  let page: FakeBrowser;
-  beforeEach(() => {
-    page = new FakeBrowser();
-    atEnd(() => page.remove());
-  });
-
-  const waiting = async (...steps: readonly Step[]) => {
-    const { url, requests } = await serve(...steps);
-    const clock = new Clock(Date.now());
-    const { scheduler } = clock;
-    const backoff = { initialDelayMs: 20_000, jitter: 'none' as const, scheduler };
-    const receiver = receive(url, { backoff, scheduler });
-    const waits = (n: number) =>
-      receiver.until(({ types }) => types.filter((type) => type === 'reconnecting').length === n);
-    await waits(1);
-    return { requests, clock, receiver, waits };
-  };
-
-  it('online ends a wait at once', async () => {
-    const { requests, receiver, clock } = await waiting(status(500), stream(hello() + message('e.1.1.1', line('a'))));
-    page.fire('online');
-    clock.pass(0);
-    await receiver.until(({ texts }) => texts.length === 1);
-    // While connected there's no listener.
-    expect([requests.length, page.listeners]).toEqual([2, []]);
-  });
+it('the event `online` of the page ends a wait at once', async () => {
+  const page = new FakeBrowser();
+  atEnd(() => page.remove());
+  const { url, requests } = await serve(status(500), stream(hello() + message('e.1.1.1', line('a'))));
+  const clock = new Clock(Date.now());
+  const { scheduler } = clock;
+  const receiver = receive(url, { backoff: { initialDelayMs: 20_000, jitter: 'none', scheduler }, scheduler });
+  await receiver.until(({ types }) => types.includes('reconnecting'));
+  page.fire('online');
+  clock.pass(0);
+  await receiver.until(({ texts }) => texts.length === 1);
+  // While connected there's no listener.
+  expect([requests.length, page.listeners]).toEqual([2, []]);
 });
 
 it('a page that first finds no relay, then the last minute, keeps the times of the past: a gap covers no frame that it received', async () => {
@@ -403,52 +292,34 @@ describe('relayFeed$: unsubscribing', () => {
   });
 });
 
-describe('relayFeed$: your code', () => {
-  it('your exception is not treated as a failure of the network', async () => {
-    const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))), silence);
-    const failed = new Promise((resolve) => {
-      relayFeed$(url, quick)
-        .pipe(
-          map(() => {
-            throw new Error('mine');
-          }),
-        )
-        .subscribe({ error: resolve });
-    });
-    expect(await failed).toEqual(new Error('mine'));
-    expect(requests).toHaveLength(1);
-  });
-});
-
-describe('relayFeed$ as a client of a user with one stream', () => {
-  const serveUser = () => serveRelay({ heartbeatMs: 20, maxClientsPerUser: 1 }, { authorize: () => ({ id: 'ann' }) });
-
-  it('loses its stream to its duplicate once, and then waits for a place: the two do not fight', async () => {
-    const { source, relay, web, hasClients } = await serveUser();
-    const joins: unknown[] = [];
-    relay.events$.subscribe(({ type }) => type === 'client-joined' && joins.push(type));
-    const kept = new Store();
-    const first = receive(web.url, { resumeIn: kept });
-    await hasClients(1);
-    source.frames('a');
-    await first.until(({ texts }) => texts.includes('a'));
-    const second = receive(web.url, { resumeIn: new Store(kept.items) });
-    await first.until(({ types }) => types.includes('relay-full'));
-    first.subscription.unsubscribe();
-    // The first tab is reloaded: it still holds the id of its replaced stream.
-    const again = receive(web.url, { resumeIn: kept });
-    await again.until(({ types }) => types.includes('relay-full'));
-    expect(first.types.filter((type) => type.startsWith('relay-'))).toEqual(['relay-replaced', 'relay-full']);
-    expect(joins).toHaveLength(2);
-    source.frames('b');
-    await second.until(({ texts }) => texts.includes('b'));
-    expect(second.types).not.toContain('reconnecting');
-    second.subscription.unsubscribe();
-    await hasClients(0);
-    const last = receive(web.url, { resumeIn: kept });
-    await last.until(({ texts }) => texts.includes('b'));
-    expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
-  });
+it('a client of a user with one stream loses it to its duplicate once, and then waits for a place: the two do not fight', async () => {
+  const { source, relay, web, hasClients } = await serveRelay(
+    { heartbeatMs: 20, maxClientsPerUser: 1 },
+    { authorize: () => ({ id: 'ann' }) },
+  );
+  const joins: unknown[] = [];
+  relay.events$.subscribe(({ type }) => type === 'client-joined' && joins.push(type));
+  const kept = new Store();
+  const first = receive(web.url, { resumeIn: kept });
+  await hasClients(1);
+  source.frames('a');
+  await first.until(({ texts }) => texts.includes('a'));
+  const second = receive(web.url, { resumeIn: new Store(kept.items) });
+  await first.until(({ types }) => types.includes('relay-full'));
+  first.subscription.unsubscribe();
+  // The first tab is reloaded: it still holds the id of its replaced stream.
+  const again = receive(web.url, { resumeIn: kept });
+  await again.until(({ types }) => types.includes('relay-full'));
+  expect(first.types.filter((type) => type.startsWith('relay-'))).toEqual(['relay-replaced', 'relay-full']);
+  expect(joins).toHaveLength(2);
+  source.frames('b');
+  await second.until(({ texts }) => texts.includes('b'));
+  expect(second.types).not.toContain('reconnecting');
+  second.subscription.unsubscribe();
+  await hasClients(0);
+  const last = receive(web.url, { resumeIn: kept });
+  await last.until(({ texts }) => texts.includes('b'));
+  expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
 });
 
 describe('afterEnd', () => {
@@ -462,28 +333,18 @@ describe('afterEnd', () => {
     unreachable: { failure: relayError({ code: 'relay-unreachable' }), isOfFeed: false, hasOpened: false },
   };
 
-  const verdictsOf = (max: number, ends: readonly ConnectionEnd[]): readonly Verdict[] => {
-    let before = 0;
-    return ends.map((each) => {
-      const { stops, failure } = afterEnd(max, before, each);
-      before = stops;
-      return failure.verdict;
-    });
-  };
-
   it('stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
     const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
     fc.assert(
       fc.property(fc.array(kind, { maxLength: 40 }), fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
-        const seen = verdictsOf(
-          max,
-          names.map((name) => kinds[name]),
-        );
+        let before = 0;
         for (const [n, name] of names.entries()) {
+          const { stops, failure } = afterEnd(max, before, kinds[name]);
+          before = stops;
           // Computed backwards: the stops since the last end that included an `opened`.
           const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
           const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
-          expect(seen[n]).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
+          expect(failure.verdict).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
         }
       }),
     );
@@ -572,92 +433,47 @@ describe('relayFeed$', () => {
   );
 });
 
-describe('values', () => {
-  interface Numbered {
-    readonly n: number;
-  }
-
+describe('values of a topic', () => {
   const at = 1_000_000;
-  const value = (n: number, time: number): RelayedValue<Numbered> => ({ type: 'value', at: time, value: { n } });
-  const events: readonly (RelayedEvent | RelayedValue<Numbered>)[] = [
-    opened(at),
-    watermark(at),
-    value(1, at + 100),
-    value(2, at + 900),
-    watermark(at + 1_100),
-    value(3, at + 1_200),
-    disconnected(at + 1_300),
-    reconnecting(at + 1_300, 100),
-    opened(at + 1_500, 2),
-    gapOf(at + 1_300, at + 1_500),
-    value(4, at + 2_100),
-    watermark(at + 3_000),
-  ];
-  const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
+  const value = (n: number, time: number): RelayedValue<number> => ({ type: 'value', at: time, value: n });
+  const outage = [opened(at), disconnected(at + 5), value(1, at + 50), opened(at + 90, 2), value(2, at + 95)];
 
-  it('without a type the stream has no values: a switch over the events needs no case for them', () => {
-    const plain: Observable<RelayedEvent> = relayFeed$('https://app.example.com/feed');
-    const typed: Observable<RelayedEvent | RelayedValue<Numbered>> =
-      relayFeed$<Numbered>('https://app.example.com/feed');
-    // @ts-expect-error -- a stream with values is not one without
-    const wrong: Observable<RelayedEvent> = relayFeed$<Numbered>('https://app.example.com/feed');
-    for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
-  });
-
-  it.each<[string, Observable<unknown>, unknown]>([
+  it.each<[string, OperatorFunction<(typeof outage)[number], unknown>, readonly unknown[]]>([
+    ['pass `frames`', frames(), [value(1, at + 50), value(2, at + 95)]],
     [
-      'connectionStatus ignores them',
-      from(events).pipe(
-        connectionStatus(),
-        map(({ state }) => state),
-      ),
-      ['live', 'reconnecting', 'live'],
-    ],
-    [
-      'connectionStatus is live after the first one',
-      of(value(1, at)).pipe(connectionStatus()),
-      [{ state: 'live', since: at, connection: 1 }],
-    ],
-    [
-      'frames emits them, like other items that were created from frames',
-      from(events).pipe(frames(), map(numberIn)),
-      [1, 2, 3, 4],
-    ],
-    ['gaps does not emit them', from(events).pipe(gaps()), [events[9]]],
-    [
-      'no outage ends with one, because an operator may emit it late: gaps',
-      of(opened(at), disconnected(at + 5), value(1, at + 50), opened(at + 90, 2), value(2, at + 95)).pipe(gaps()),
+      'end no outage, because an operator may emit them late',
+      gaps(),
       [expect.objectContaining({ from: at + 5, to: at + 90 })],
     ],
     [
-      'no outage ends with one: windows',
-      of(opened(at), disconnected(at + 5), value(1, at + 50), value(2, at + 150)).pipe(
-        tumblingWindow({ lengthMs: 100 }),
-        map(({ complete, gaps: { length } }) => [complete, length]),
+      'are in windows by their times',
+      pipe(
+        tumblingWindow({ lengthMs: 60 }),
+        map(({ start, frames: { length }, complete }) => [start - at, length, complete]),
       ),
       [
-        [false, 1],
-        [false, 1],
+        [-40, 0, false],
+        [20, 1, false],
+        [80, 1, false],
       ],
     ],
+    ['are frames without bytes for `feedStats`', feedStats(), [expect.objectContaining({ frames: 2, bytes: 0 })]],
     [
-      'windows contain them by their times',
-      from(events).pipe(
-        tumblingWindow({ lengthMs: 1_000 }),
-        map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete]),
+      'do not change the `connectionStatus`',
+      pipe(
+        connectionStatus(),
+        map(({ state }) => state),
       ),
-      [
-        [0, [1, 2], true],
-        [1_000, [3], false],
-        [2_000, [4], true],
-      ],
+      ['live', 'live'],
     ],
-    [
-      'feedStats counts each as a frame without bytes',
-      from(events).pipe(feedStats()),
-      [expect.objectContaining({ frames: 4, bytes: 0 })],
-    ],
-  ])('%s', async (_what, source, expected) => {
-    expect(await lastValueFrom(source.pipe(toArray()))).toEqual(expected);
+  ])('%s', async (_what, operator, expected) => {
+    expect(await lastValueFrom(from(outage).pipe(operator, toArray()))).toEqual(expected);
+  });
+
+  it('are in the stream only if you name their type: a switch over the events needs no case for them', () => {
+    const typed: Observable<RelayedEvent | RelayedValue<number>> = relayFeed$<number>('https://app.example.com/feed');
+    // @ts-expect-error -- a stream with values is not one without
+    const plain: Observable<RelayedEvent> = relayFeed$<number>('https://app.example.com/feed');
+    for (const each of [typed, plain]) expect(each).toBeInstanceOf(Observable);
   });
 });
