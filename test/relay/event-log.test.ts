@@ -48,18 +48,6 @@ describe('EventLog', () => {
     expect(readFrom(log, log.oldest)).toEqual(['before', 'after']);
   });
 
-  it('returns the watermark of each position: the time of the event, and the clock at the newest position', () => {
-    let now = 20;
-    const log = new EventLog(roomy, () => now);
-    expect(log.watermarkAt(log.newest)).toBe(-Infinity);
-    for (const event of [opened(20), frame('a', 20)]) log.append(event);
-    now = 30;
-    log.append(frame('b', 30));
-    now = 45;
-    expect(range(0, 3).map((seq) => log.watermarkAt(log.positionAt(seq)!))).toEqual([-Infinity, 20, 20, 45]);
-    expect(log.read(log.oldest)?.watermark).toBe(45);
-  });
-
   it('uses the watermarks of a source, and does not store them', () => {
     const log = new EventLog(roomy, () => 100);
     for (const event of [opened(10), watermark(12), frame('a', 30), watermark(40), frame('b', 41)]) log.append(event);

@@ -6,7 +6,7 @@ import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
-import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
+import { atEnd, quick, receive, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
@@ -100,40 +100,32 @@ describe('restart', () => {
   });
 });
 
-describe('a relay', () => {
-  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
-    serveFeed(source, { lingerMs: 0, ...options });
-
-  // The page stops at the first stop of the feed.
-  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
-
-  it('never sends any part of the key or of a ticket', async () => {
-    const wire = await startWire({
-      ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
-      handshake: [
-        accept(text('one'), close(4003, 'access expired')),
-        refuseHandshake(503, {}, 'planted-ticket-3'),
-        accept(text('two'), close(4001, 'connection replaced')),
-      ],
-    });
-    atEnd(() => wire[Symbol.asyncDispose]());
-    const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
-    const log: string[] = [];
-    relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
-    const raw = await Raw.get(web.port);
-    await raw.until((all) => all.includes('event: connect-again'));
-    const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
-    for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
-    expect(wire.handshakes.length).toBe(3);
-    for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
-      expect(seen).not.toMatch(/planted-/);
-      expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
-      expect(seen).not.toContain(wire.wssUrl);
-    }
-    // A client that joins after the stop.
-    const late = await receive(web.url).over();
-    expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
+it('a relay never sends any part of the key or of a ticket', async () => {
+  const wire = await startWire({
+    ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
+    handshake: [
+      accept(text('one'), close(4003, 'access expired')),
+      refuseHandshake(503, {}, 'planted-ticket-3'),
+      accept(text('two'), close(4001, 'connection replaced')),
+    ],
   });
+  atEnd(() => wire[Symbol.asyncDispose]());
+  const { relay, web } = await serveFeed(tradeFeedEvents$('market', optionsFor(wire)), { lingerMs: 0 });
+  const log: string[] = [];
+  relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
+  const raw = await Raw.get(web.port);
+  await raw.until((all) => all.includes('event: connect-again'));
+  const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
+  for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
+  expect(wire.handshakes.length).toBe(3);
+  for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
+    expect(seen).not.toMatch(/planted-/);
+    expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
+    expect(seen).not.toContain(wire.wssUrl);
+  }
+  // A client that joins after the stop.
+  const late = await receive(web.url, { maxFeedStops: 1 }).over();
+  expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
 });
 
 describe('a page of a relay over a log', () => {
@@ -160,80 +152,31 @@ describe('a page of a relay over a log', () => {
     }
   }
 
-  /** Starts a relay over a log, on the previous relay's port. */
-  const start = ({ log }: Growing, read: ReadOptions = {}, options: RelayOptions = {}, port?: number) =>
-    serveFeed(log.read$(read), { lingerMs: Infinity, ...options }, {}, port);
-  type Served = Awaited<ReturnType<typeof start>>;
-
-  const stop = async ({ relay, web }: Served): Promise<number> => {
-    const { port } = web;
-    relay.close();
-    await web[Symbol.asyncDispose]();
-    return port;
-  };
-
   const has = (page: Receiver, frames: number) => waitFor(() => page.frames.length >= frames);
   const gapsIn = ({ events }: Receiver) => events.filter(({ type }) => type === 'gap');
-
-  /** Starts a relay whose page has the first `count` frames. */
-  const startPage = async (growing: Growing, count: number, read?: ReadOptions) => {
-    const served = await start(growing, read);
-    const page = receiveFrom(served.web.url, quick);
-    await served.hasClients(1);
-    growing.add(count);
-    await has(page, count);
-    return { served, page };
-  };
-
-  it('continues across restarts of the relay: no gap, no frame lost, none twice', async () => {
-    const growing = new Growing();
-    const first = await startPage(growing, 5);
-    const { page } = first;
-    let { served } = first;
-    for (let restart = 1; restart <= 3; restart += 1) {
-      growing.add(3);
-      const port = await stop(served);
-      // No relay sends these.
-      growing.add(4);
-      served = await start(growing, {}, {}, port);
-      growing.add(2);
-      await has(page, growing.payloads.length);
-    }
-    expect(page.texts).toEqual(growing.payloads);
-    expect(gapsIn(page)).toEqual([]);
-  });
-
-  it('continues even if the new relay is still reading the past when the page returns', async () => {
-    const growing = new Growing();
-    growing.add(5_000);
-    const { served, page } = await startPage(growing, 10, { from: { offset: 5_001 } });
-    const port = await stop(served);
-    growing.add(10);
-    // It subscribes once the page is there, and reads the log from the beginning.
-    await start(growing, { from: 'earliest' }, {}, port);
-    await has(page, 20);
-    growing.add(1);
-    await has(page, 21);
-    expect(page.texts).toEqual(growing.payloads.slice(-21));
-    expect(gapsIn(page)).toEqual([]);
-  });
 
   it.each<[string, ReadOptions, RelayOptions]>([
     ['does not read back far enough', { from: { offset: 1 + 5 + 12 } }, {}],
     ['stores too few events', {}, { capacity: 8 }],
   ])('gets a gap with the exact number of frames if the new relay %s', async (_why, read, options) => {
     const growing = new Growing();
-    const { served, page } = await startPage(growing, 5);
-    const port = await stop(served);
+    const first = await serveFeed(growing.log.read$(), { lingerMs: Infinity });
+    const page = receive(first.web.url, quick);
+    await first.hasClients(1);
+    growing.add(5);
+    await has(page, 5);
+    const { port } = first.web;
+    first.relay.close();
+    await first.web[Symbol.asyncDispose]();
     growing.add(20);
-    const { relay } = await start(growing, read, options, port);
+    const { relay } = await serveFeed(growing.log.read$(read), { lingerMs: Infinity, ...options }, {}, port);
     relay.hold();
     await has(page, 5 + 8);
     expect(page.texts).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
     expect(gapsIn(page)).toMatchObject([{ missed: 12, failure: { code: 'relay-behind' } }]);
   });
 
-  it('that is new receives as much of the past as it asks for', async () => {
+  it('that is new receives as much of the past as it asks for, without the place that events have in the log', async () => {
     const growing = new Growing();
     growing.add(30);
     const { relay, web } = await serveFeed(
@@ -243,21 +186,13 @@ describe('a page of a relay over a log', () => {
     );
     relay.hold();
     await waitFor(() => relay.status().stored.events === 31);
-    const [all, none] = [receiveFrom(`${web.url}?since=3600000`, quick), receiveFrom(web.url, quick)];
+    const [all, none] = [receive(`${web.url}?since=3600000`, quick), receive(web.url, quick)];
     await waitFor(() => relay.status().clients.length === 2);
     growing.add(2);
     await Promise.all([has(all, 32), has(none, 2)]);
     expect(all.texts).toEqual(growing.payloads);
     expect(none.texts).toEqual(growing.payloads.slice(-2));
     expect(gapsIn(all)).toEqual([]);
-  });
-
-  it('receives events without the place that they have in the log', async () => {
-    const growing = new Growing();
-    const { web } = await start(growing);
-    const page = receiveFrom(web.url, quick);
-    growing.add(1);
-    await has(page, 1);
-    for (const event of page.events) expect(Object.keys(event)).not.toContain('offset');
+    for (const event of all.events) expect(event).not.toHaveProperty('offset');
   });
 });

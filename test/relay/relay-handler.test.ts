@@ -347,22 +347,6 @@ describe('relayHandler: the stream', () => {
     expect(second![0]).toBe(first![0]);
   });
 
-  it.each([true, false])('does nothing when other code has answered during the authorization (%s)', async (isIn) => {
-    const { authorize, waiting } = decided();
-    const { port, relay, reports } = await serve({ authorize }, {}, (feed) => (request, response) => {
-      feed(request, response);
-      // More than the socket buffers take, so part of the response is unsent when it ends.
-      response.writeHead(418).end('x'.repeat(16_000_000));
-    });
-    const raw = await Raw.get(port);
-    atEnd(() => raw.socket.destroy());
-    raw.socket.pause();
-    await waitFor(() => waiting.length === 1);
-    waiting[0]!.resolve(isIn);
-    await nextTurn();
-    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
-  });
-
   it('writes nothing after other code has ended the response', async () => {
     const messages = new Subject<RelayMessage>();
     const relay = { messages$: () => messages } as unknown as Relay;

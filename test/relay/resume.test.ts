@@ -142,17 +142,6 @@ describe('a client of a run', () => {
     }
   });
 
-  it('receives the gap of an outage whose events are removed, from the end of the connection on', () => {
-    const replica = new Replica({ capacity: 3 }).take(opened(begin), frame(1, begin + 1));
-    replica.take(disconnected(begin + 10), reconnecting(begin + 10, 5));
-    const { complete } = replica.run.log.newest;
-    replica.take(opened(begin + 30, 2), gapOf(begin + 10, begin + 30)).frames(31, 33);
-    expect(replica.eventsFor(`${replica.id(4, 1, begin + 19)}.${complete}`).slice(0, 2)).toEqual([
-      opened(begin + 30, 2),
-      expect.objectContaining({ type: 'gap', from: begin + 10, to: begin + 30 }),
-    ]);
-  });
-
   it.each<[string, (replica: Replica) => string, number | undefined, number]>([
     ['was removed', (replica) => replica.id(2), 8, 2],
     ['was just removed', (replica) => replica.id(9), 1, 9],
@@ -249,27 +238,6 @@ describe('a client of another relay, before the feed was open,', () => {
     // `ticket-requested` has moved the time, but the gap still begins where the client was.
     expect(messages[0]!.id).toBe(`-.0.0.${begin + 9}.${begin - 100}`);
     expect(messages.at(-1)!.id).toBe(replica.id(3, 1, begin + 210));
-  });
-
-  it('receives the gap when the first connection is complete: before its first frame, also if it joins while it settles', () => {
-    const replica = new Replica().take(requested);
-    const early = replica.join(id);
-    expect(typesOf(eventsOf(early.next()))).toEqual(['ticket-requested']);
-    replica.take(opening(begin + 200));
-    const late = replica.join(elsewhere(begin + 250));
-    expect(eventsOf(early.next())).toEqual([opening(begin + 200)]);
-    expect(eventsOf(late.next())).toEqual([opening(begin + 251)]);
-    replica.take(frame(1, begin + 290), frame(2, begin + 300));
-    for (const [{ next }, from] of [
-      [early, begin - 100],
-      [late, begin + 250],
-    ] as const) {
-      const messages = next();
-      const [first, ...frames] = eventsOf(messages);
-      expect(first).toMatchObject({ type: 'gap', from, to: begin + 290 });
-      expect(numbersOf(frames)).toEqual([1, 2]);
-      expect(messages.at(-1)!.id).toBe(replica.id(4, 2, begin + 300));
-    }
   });
 
   it('receives the gap with the first watermark after the first connection is complete, while the feed is quiet', () => {
