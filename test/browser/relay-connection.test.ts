@@ -57,15 +57,6 @@ const parts = (...texts: readonly string[]) => {
 };
 
 describe('relayConnection$', () => {
-  it('streams the events of a relay, and records the id of each message', async () => {
-    const { events, point, over } = await connect(
-      ended(hello() + message('e.1.0.1', opened(5)) + message('e.3.2.1', line('a'), line('b'))),
-    );
-    await over();
-    expect(events.map(({ type }) => type)).toEqual(['opened', 'frame', 'frame']);
-    expect(point.id).toBe('e.3.2.1');
-  });
-
   it('completes at the message `complete`, and reads nothing after it', async () => {
     const { seen, over, texts } = await connect(
       stream(`${hello()}event: complete\nid: e.0.0.1\ndata: {}\n\n${message('e.9.9.9', line('never'))}`),
@@ -131,6 +122,14 @@ describe('relayConnection$', () => {
     const { error } = await over();
     expect(error).toMatchObject({ code, framesReceived: texts().length });
     if (texts().length > 0) expect(point.id).toBe('e.1.1.1');
+  });
+
+  it('errors when the connection is reset within a message, after the events of whole messages', async () => {
+    const { server, over, texts, point } = await connect(stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`));
+    await waitFor(() => texts().length === 1);
+    server.reset();
+    expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
+    expect(point.id).toBe('e.1.1.1');
   });
 
   it('emits no event of a message that cannot be read completely, so that the next request repeats it', async () => {

@@ -448,7 +448,7 @@ describe('values of a topic', () => {
     [
       'are in windows by their times',
       pipe(
-        tumblingWindow({ lengthMs: 60 }),
+        tumblingWindow({ lengthMs: 60, scheduler: new Clock(at).scheduler }),
         map(({ start, frames: { length }, complete }) => [start - at, length, complete]),
       ),
       [

@@ -43,12 +43,8 @@ describe('clock', () => {
 
   describe('the time of a stream at its first connection', () => {
     it.each([
-      ['equal clocks', 0, 0, 0, 0],
       ['a second ahead', 1_000, 0, 0, 0],
-      ['a second behind', -1_000, 0, 0, 0],
       ['more than a second ahead', 1_001, 0, 0, 1_001],
-      ['more than a second behind', -1_001, 0, 0, -1_001],
-      ['ten minutes ahead, over a slow network', 600_000, 2_000, 2_000, 600_000],
       ['two seconds ahead, over an equally slow network', 2_000, 2_000, 2_000, 0],
     ])('%s', (_what, ahead, thereMs, backMs, shiftMs) => {
       const { clock, connect } = machine(ahead);
@@ -74,8 +70,6 @@ describe('clock', () => {
   describe('the time of a stream at a later connection', () => {
     it.each<[string, (all: ReturnType<typeof machine>) => void, number]>([
       ['goes on when the clock of this machine is set back', ({ off }) => (off.wall -= hour), 0],
-      ['goes on when the clock of this machine is set forward', ({ off }) => (off.wall += hour), 0],
-      ['includes the time that this machine slept', ({ sleep }) => sleep(8 * hour), 8 * hour],
       [
         'includes the time that this machine slept before its clock was set back',
         ({ sleep, off }) => {
@@ -85,9 +79,7 @@ describe('clock', () => {
         8 * hour,
       ],
       ['goes on when the clock of the relay is set back', ({ off }) => (off.relay -= hour), 0],
-      ['goes on when the clock of the relay is set forward', ({ off }) => (off.relay += hour), 0],
       ['follows a replica whose clock is behind by up to 10 s', ({ off }) => (off.relay -= 9_000), -9_000],
-      ['follows a replica whose clock is ahead by up to 10 s', ({ off }) => (off.relay += 9_000), 9_000],
       [
         'follows the relay when the clocks drift in a day',
         ({ pass, off }) => {

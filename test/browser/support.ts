@@ -61,17 +61,14 @@ export const serveRelay = async (...[options, handler, port]: ServeArguments) =>
 };
 type ServeArguments = [options?: RelayOptions, handler?: Partial<RelayHandlerOptions>, port?: number];
 
-/** Replaces `fetch` until the end of the test: answers with a status, or with a stream if there is none. */
-export const withoutNetwork = (...statuses: readonly (number | undefined)[]) => {
+/** Replaces `fetch` until the end of the test: answers with a stream. */
+export const withoutNetwork = () => {
   // There's no network, so written bytes arrive in the next turn of the event loop.
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const { fetch } = globalThis;
   atEnd(() => (globalThis.fetch = fetch));
-  const answers = [...statuses];
   let body: ReadableStreamDefaultController<Uint8Array> | undefined;
   globalThis.fetch = () => {
-    const code = answers.shift();
-    if (code !== undefined) return Promise.resolve(new Response('', { status: code }));
     const bytes = new ReadableStream<Uint8Array>({ start: (controller) => (body = controller) });
     return Promise.resolve(new Response(bytes, { headers: { 'content-type': 'text/event-stream' } }));
   };
@@ -98,9 +95,9 @@ export class Store implements ResumeStore {
 
 /** Answers like a relay, with this text. */
 export const stream =
-  (text: string, headers: Readonly<Record<string, string>> = {}): Step =>
+  (text: string): Step =>
   (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream', ...headers });
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(text);
   };
 
@@ -145,16 +142,11 @@ export class Receiver {
   readonly subscription: Subscription;
   readonly #changes = new Subject<void>();
 
-  constructor(
-    url: string | URL,
-    options: RelayFeedOptions = {},
-    onEvent: (event: RelayedEvent) => void = () => undefined,
-  ) {
+  constructor(url: string | URL, options: RelayFeedOptions = {}) {
     this.subscription = relayFeed$(url, { ...quick, ...options }).subscribe({
       next: (event) => {
         if (event.type === 'watermark') this.watermarks.push(event.at);
         else this.events.push(event);
-        onEvent(event);
         this.#changes.next();
       },
       error: (error: TradeFeedError) => {
@@ -198,19 +190,11 @@ export class Receiver {
   async over(): Promise<this> {
     return this.until(({ isOver }) => isOver);
   }
-
-  /** Waits for the first failure that is retried, then unsubscribes. */
-  async firstFailure(): Promise<TradeFeedError> {
-    await this.until(({ types, isOver }) => isOver || types.includes('reconnecting'));
-    this.subscription.unsubscribe();
-    const ended = this.lifecycle.find((event) => event.type === 'disconnected');
-    return ended?.failure ?? this.error!;
-  }
 }
 
 /** Subscribes until the end of the test. */
-export const receive = (...[url, options, onEvent]: ConstructorParameters<typeof Receiver>): Receiver => {
-  const receiver = new Receiver(url, options, onEvent);
+export const receive = (...args: ConstructorParameters<typeof Receiver>): Receiver => {
+  const receiver = new Receiver(...args);
   atEnd(() => receiver.subscription.unsubscribe());
   return receiver;
 };

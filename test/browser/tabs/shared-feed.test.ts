@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
+import type { RelayFeedOptions } from '../../../src/browser/index.js';
 import type { Locks } from '../../../src/browser/page-globals.js';
 import { applyUpdate, joins, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
@@ -10,7 +10,7 @@ import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.
 import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
 import type { RelayOptions } from '../../../src/relay/index.js';
-import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
+import { atEnd, frameLineOf, receive, type Receiver, serveRelay } from '../support.js';
 import { disconnected, gapOf, joined, lost, opened, reconnecting } from '../../operators/stream.js';
 import { Clock, essence, frame, range } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -459,32 +459,6 @@ describe('a follower', () => {
   });
 });
 
-describe('a reloaded tab with resumeIn', () => {
-  const loadAgain = (tab: Receiver, url: string, resumeIn: ResumeStore) => {
-    tab.subscription.unsubscribe();
-    return openTab(url, { resumeIn });
-  };
-
-  it('receives a gap with the number of frames when another tab leads', async () => {
-    const { source, web, clients } = await serveTabs(1);
-    const store = new Store();
-    const tab = await openTab(web.url, { resumeIn: store }).until(isIn);
-    source.frames(1, 2);
-    await hasFrames(tab, 2);
-    tab.subscription.unsubscribe();
-    source.frames(3, 4, 5);
-    const third = await openTab(web.url).until(isIn);
-    source.frames(6);
-    await third.until(({ texts: seen }) => seen.includes('6'));
-    const again = await loadAgain(tab, web.url, store).until(isIn);
-    source.frames(7);
-    await again.until(({ frames }) => frames.length > 0);
-    expect(again.types).toEqual(['opened', 'gap']);
-    expect(gapsOf(again)[0]).toMatchObject({ missed: 4, failure: { code: 'relay-behind' } });
-    expect([again.texts, clients()]).toEqual([['7'], 1]);
-  });
-});
-
 describe('a page that cannot share', () => {
   let isConnected = false;
   beforeEach(() => void (isConnected = false));
@@ -569,31 +543,6 @@ describe('a page that cannot share', () => {
     await waitFor(() => tabs.every(({ frames }) => frames.length === 6));
     for (const tab of tabs) expect([tab.types, tab.texts]).toEqual([['opened'], texts(1, 6)]);
     expect(web.requests).toHaveLength(3);
-  });
-
-  it('has a separate stream 5.5 s after the last message, without a steal, when its channels stop working', async () => {
-    const { source, web, clients, hasClients } = await serveTabs(1);
-    const clock = new Clock(Date.now());
-    const tab = await openTab(web.url, { scheduler: clock.scheduler }).until(isIn);
-    source.frames(1);
-    await hasFrames(tab, 1);
-    const post = jest.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => undefined);
-    atEnd(() => post.mockRestore());
-    source.frames(2);
-    for (const ms of [2_000, 1_000, 1_000, 1_499]) {
-      clock.pass(ms);
-      // A steal takes a few turns: for the lock of the decision, and for who leads.
-      for (let turn = 0; turn < 10; turn += 1) await new Promise((next) => setImmediate(next));
-    }
-    expect([tab.types, clients()]).toEqual([['opened', 'relay-stalled', 'reconnecting'], 1]);
-    clock.pass(1);
-    await hasClients(2);
-    await hasFrames(tab, 2);
-    expect([tab.types, tab.texts]).toEqual([
-      ['opened', 'relay-stalled', 'reconnecting', 'opened'],
-      ['1', '2'],
-    ]);
-    expect(locks.stolen).toBe(0);
   });
 
   it('does not share with a page of another address, nor with one that selects `separate`', async () => {
