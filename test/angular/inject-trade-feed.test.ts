@@ -138,37 +138,6 @@ describe('the connection', () => {
   });
 });
 
-describe('frames$ and events$', () => {
-  it('emit the same objects to all components in order, complete with theirs, and of a destroyed one at once', async () => {
-    appWith();
-    const [first, second] = [show(Reader), show(Reader)];
-    const seen: unknown[] = [];
-    const events: RelayedEvent[] = [];
-    const complete = (name: string) => () => seen.push(`${name} complete`);
-    for (const [name, { componentInstance }] of Object.entries({ first, second })) {
-      const next = (each: { text(): string }) => seen.push(`${name} ${each.text()}`);
-      componentInstance.feed.frames$.subscribe({ next, complete: complete(name) });
-      componentInstance.feed.events$.subscribe({ complete: complete(`${name} events`) });
-    }
-    second.componentInstance.feed.events$.subscribe((event) => events.push(event));
-    const sent = [opened(), frame('a'), stream.disconnected(Date.now()), stream.reconnecting(Date.now(), 5)];
-    emit(...sent);
-    first.destroy();
-    emit(frame('b'));
-    expect(seen).toEqual(['first a', 'second a', 'first complete', 'first events complete', 'second b']);
-    for (const [at, event] of sent.entries()) expect(events[at]).toBe(event);
-    expect(events).toHaveLength(5);
-    second.destroy();
-    await after(1_000);
-    const { feed } = second.componentInstance;
-    seen.length = 0;
-    feed.events$.subscribe({ complete: complete('events') });
-    feed.frames$.subscribe({ complete: complete('frames') });
-    expect([seen, feed.window()]).toEqual([['events complete', 'frames complete'], undefined]);
-    expect([connections, isOpen]).toEqual([1, false]);
-  });
-});
-
 describe('the signals', () => {
   it('start with connecting, show the status during an outage, to a late component too, and reset when closed', () => {
     appWith({ lingerMs: 0 });
