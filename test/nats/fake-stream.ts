@@ -16,7 +16,7 @@ export const fakeStream = () => {
   };
   const stream = {
     path: `fake-${(streams += 1)}`,
-    server: 'server' as string | undefined,
+    server: 'server',
     tips: [] as Tip[],
     store,
     /** What the server has lost, or retention has removed. */

@@ -47,11 +47,7 @@ const headerOf = (run: string, offset = 0, count = 0, more: Partial<MessageHeade
 };
 
 /** Calls a function of a stream as often as there are answers, and then the original one. */
-const instead = <K extends 'append' | 'last' | 'take' | 'from'>(
-  stream: FakeStream,
-  name: K,
-  ...answers: readonly FakeStream[K][]
-) => {
+const instead = <K extends 'append' | 'last'>(stream: FakeStream, name: K, ...answers: readonly FakeStream[K][]) => {
   const original = stream[name];
   const left = [...answers];
   const call = (...args: readonly unknown[]) =>
@@ -77,18 +73,6 @@ describe('a writer on JetStream', () => {
 
   it.each<[string, (stream: FakeStream) => void, readonly string[], readonly string[]]>([
     ['repeats its first message', (stream) => instead(stream, 'append', isAway), ['opened', 'frame'], []],
-    [
-      'takes a stream that is not there yet as empty',
-      (stream) => instead(stream, 'last', () => Promise.resolve({})),
-      ['opened', 'frame'],
-      [],
-    ],
-    [
-      'begins also while it is not known which server this is',
-      (stream) => (stream.server = undefined),
-      ['opened', 'frame'],
-      [],
-    ],
     [
       'ends if its first message is refused',
       (stream) => instead(stream, 'append', isRefused),
@@ -210,16 +194,6 @@ describe('a reader on JetStream', () => {
     const stream = fakeStream();
     stream.last = () => Promise.resolve({ seq: 9 });
     expect(await rest(readerOf(stream, { offset: 4 }))).toEqual([]);
-  });
-
-  it('ends if its stream is removed', async () => {
-    const stream = fakeStream();
-    storeFrames(stream, 'a', 0, 1);
-    const reader = readerOf(stream);
-    await reader.next();
-    stream.remove(() => true);
-    stream.last = () => Promise.resolve({});
-    expect(await reader.next()).toBeUndefined();
   });
 
   it('does not report a request that fails after it was closed', async () => {
