@@ -62,23 +62,6 @@ describe('createRelay: the source', () => {
 });
 
 describe('createRelay: a source that has ended', () => {
-  it('sends the stop to current clients, and nothing but the stop to later ones, after a delay', () => {
-    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
-    const clients = [join(), join()];
-    source.frames('a');
-    source.subject.error(replaced);
-    clock.pass(100_000);
-    clients.push(join());
-    expect(clients.map(({ types, isComplete }) => [types, isComplete])).toEqual([
-      [['hello', 'events', 'connect-again'], true],
-      [['hello', 'events', 'connect-again'], true],
-      [['connect-again'], true],
-    ]);
-    const failures = clients.map(({ messages }) => JSON.parse(messages.at(-1)!.data) as TradeFeedError);
-    for (const each of failures) expect(each).toMatchObject({ code: 'connection-replaced', verdict: 'stop' });
-    expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([undefined, undefined, 5_000]);
-  });
-
   it.each(['stops', 'completes'] as const)('is not subscribed again when it %s while there are no clients', (how) => {
     const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
     const first = visit('a');
@@ -147,31 +130,6 @@ describe('createRelay: batches', () => {
 });
 
 describe('createRelay: slow clients', () => {
-  it('receive one gap with the number of frames; other clients receive every frame', () => {
-    const { clock, source, reports, relay, join } = virtualRelay({ capacity: 50 });
-    const response = new Response();
-    const slow = join({ response });
-    const fast = join({ response: new Response() });
-    response.writableNeedDrain = true;
-    for (const n of range(1, 200)) {
-      source.frames(n);
-      clock.pass(16);
-    }
-    expect(fast.payloads).toEqual(range(1, 200).map(String));
-    expect(slow.types).toEqual(['hello']);
-    response.drain();
-    expect(slow.events.map(({ type }) => type).slice(0, 3)).toEqual(['opened', 'gap', 'frame']);
-    expect(slow.events[1]).toMatchObject({ missed: 150, failure: { code: 'relay-behind' } });
-    expect(slow.payloads).toEqual(range(151, 200).map(String));
-    expect(reports.filter(({ type }) => type === 'client-behind')).toEqual([
-      { type: 'client-behind', at: clock.now, client: 1, missed: 150 },
-    ]);
-    expect(relay.status().clients).toEqual([
-      { client: 1, since: 1_000_000, sent: 50, missed: 150 },
-      { client: 2, since: 1_000_000, sent: 200, missed: 0 },
-    ]);
-  });
-
   it('stay while they read now and then, and lose their slot after four heartbeats without reading', () => {
     const { clock, join, relay, reports } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
     const response = new Response();

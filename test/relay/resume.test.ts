@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NEVER, type SchedulerLike } from 'rxjs';
 import { timeOf } from '../../src/operators/items/item.js';
-import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
@@ -98,23 +98,6 @@ describe('a client of a run', () => {
     expect(next()).toEqual([]);
     expect(client).toMatchObject({ number: 1, since: begin, joined: 'new', sent: 2, missed: 0 });
     expect(client.heartbeat()).toEqual({ id: replica.id(5, 4), type: 'heartbeat', data: '' });
-  });
-
-  it.each<[string, readonly LifecycleEvent[]]>([
-    ['waits', [disconnected(begin), reconnecting(begin, 50)]],
-    [
-      'has failed twice',
-      [disconnected(begin), reconnecting(begin, 50), disconnected(begin + 60), reconnecting(begin + 60, 90, 2)],
-    ],
-  ])('receives the state of a feed that %s', (_what, events) => {
-    const received = eventsOf(
-      new Replica()
-        .take(opened(begin), ...events)
-        .join()
-        .next(),
-    );
-    expect(received.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
-    expect(received[0]).toMatchObject({ type: 'disconnected', at: begin });
   });
 
   it.each([
@@ -362,20 +345,6 @@ describe('maxReplayBytes', () => {
       .read()
       .filter(isBatch)
       .reduce((sum, message) => sum + Buffer.byteLength(sseText(message)), 0);
-
-  it('limits the replay for a returning client: older events become a gap with the number of frames', () => {
-    const replica = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), ...lines(200));
-    const received = replica.eventsFor(`${replica.run.epoch}.51.50.${begin + 50}`);
-    const numbers = numbersOf(received);
-    expect(numbers).toEqual(range(numbers[0]!, 200));
-    expect(numbers.length).toBeGreaterThan(5);
-    expect(received[1]).toMatchObject({
-      type: 'gap',
-      from: begin + 50,
-      to: begin + numbers[0]! - 1,
-      missed: numbers[0]! - 51,
-    });
-  });
 
   it('limits the replay for any `Last-Event-ID`', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));
