@@ -122,9 +122,6 @@ doubts its only block when the branch that it fetches leaves even deeper (fetchP
 doubts what it has confirmed when more than maxHeld blocks wait for a missing one (maxHeld 1)
   1 2 4' 5'
   1: +1, | 1, 2: +2, | 2, gap 2-4, 4: +4' ?2 ?1 late, 4: +5' late, | 4
-has a gap when the branch of a block that waits stays behind (maxHeld 1)
-  1 2 4 3' 4' 5'
-  1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', gap 2-6, | 6
 forgets blocks that are deeper than depth, and follows no fork of them (depth 1)
   1 2 3 4 3'
   1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4
@@ -192,14 +189,6 @@ describe('ledger', () => {
     receive('1', '2', "4'");
     for (let n = 0; n < 500 && lines.length < 7; n += 1) await new Promise((done) => setImmediate(done));
     expect(lines.slice(4, 6)).toEqual(['gap 2-3', "3: +4' ?2 ?1"]);
-  });
-
-  it('emits nothing while fetchParent hangs, and goes on when the block arrives on its own', () => {
-    const { receive, lines } = driven({ fetchParent: () => NEVER });
-    receive('1', '3', '4');
-    expect(lines).toEqual(['1: +1', '| 1']);
-    receive('2');
-    expect(lines.slice(2)).toEqual(['4: +2 late', '4: +3 late', '4: +4 late', '| 4']);
   });
 
   it('gives up after depth fetched blocks', () => {
