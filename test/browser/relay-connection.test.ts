@@ -259,16 +259,6 @@ describe('relayRequest$', () => {
     expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.5.4.3']);
   });
 
-  it.each<[string, RelayFeedOptions['headers']]>([
-    ['an object', { authorization: 'Bearer t' }],
-    ['a function', () => ({ authorization: 'Bearer t' })],
-    ['an async function', () => Promise.resolve({ authorization: 'Bearer t' })],
-  ])('sends your headers: %s', async (_what, headers) => {
-    const { url, requests } = await serve(ended(''));
-    await textOf(request$(url, { headers }));
-    expect(requests[0]!.headers).toMatchObject({ authorization: 'Bearer t', accept: 'text/event-stream' });
-  });
-
   it.each<[string, unknown, () => Promise<never>]>([
     [
       'throw',

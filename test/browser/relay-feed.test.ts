@@ -217,23 +217,6 @@ describe('relayFeed$: `classify`', () => {
     expect(requests).toHaveLength(4);
   });
 
-  it('may continue after maxFeedStops, and may stop before', async () => {
-    const again = Array<Step>(4).fill(stream(hello() + connectAgain(replaced)));
-    const { url, requests } = await serve(...again, ended(`${hello()}event: complete\ndata: {}\n\n`));
-    const verdicts: Verdict[] = [];
-    const keepTrying = (_failure: TradeFeedError, verdict: Verdict): Verdict => {
-      verdicts.push(verdict);
-      return 'backoff';
-    };
-    expect((await receive(url, { classify: keepTrying, maxFeedStops: 2 }).over()).isComplete).toBe(true);
-    expect([verdicts, requests.length]).toEqual([['backoff', 'stop', 'stop', 'stop'], 5]);
-    const first = await serve(stream(hello() + connectAgain(replaced)));
-    const receiver = await receive(first.url, { classify: () => 'stop' }).over();
-    expect([receiver.error!.code, receiver.types, first.requests.length]).toEqual([
-      ...['connection-replaced', ['stopped'], 1],
-    ]);
-  });
-
   it.each<[string, (failure: TradeFeedError) => Error, object, readonly string[]]>([
     ['an exception of yours, without an event', () => new Error('mine'), { message: 'mine' }, []],
     ['the failure, for any verdict', (failure) => failure, { code: 'relay-failed', verdict: 'stop' }, ['stopped']],
