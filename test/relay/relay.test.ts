@@ -62,19 +62,26 @@ describe('createRelay: the source', () => {
 });
 
 describe('createRelay: a source that has ended', () => {
-  it.each(['stops', 'completes'] as const)('is not subscribed again when it %s while there are no clients', (how) => {
-    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
-    const first = visit('a');
-    clock.pass(500);
-    source.frames('b');
-    if (how === 'stops') source.subject.error(replaced);
-    else source.subject.complete();
-    clock.pass(100_000);
-    expect(join().types).toEqual(how === 'stops' ? ['connect-again'] : ['hello', 'events', 'complete']);
-    const back = join({ lastEventId: first.lastEventId });
-    expect([back.payloads, back.types.at(-1)]).toEqual([['b'], how === 'stops' ? 'connect-again' : 'complete']);
-    expect(source.subscriptions).toBe(1);
-  });
+  it.each(['stops', 'completes'] as const)(
+    'is not subscribed again when it %s while there are no clients, which then wait longer after a stop',
+    (how) => {
+      const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
+      const first = visit('a');
+      clock.pass(500);
+      source.frames('b');
+      if (how === 'stops') source.subject.error(replaced);
+      else source.subject.complete();
+      clock.pass(100_000);
+      expect(join().types).toEqual(how === 'stops' ? ['connect-again'] : ['hello', 'events', 'complete']);
+      const back = join({ lastEventId: first.lastEventId });
+      const stop = { code: 'connection-replaced', verdict: 'stop', retryAfterMs: 5_000 };
+      expect(back.payloads).toEqual(['b']);
+      expect([back.types.at(-1), JSON.parse(back.messages.at(-1)!.data)]).toMatchObject(
+        how === 'stops' ? ['connect-again', stop] : ['complete', {}],
+      );
+      expect(source.subscriptions).toBe(1);
+    },
+  );
 
   it.each([new Error('secret-1'), 'secret-1', { toString: () => 'secret-1' }])(
     'does not send the text of an unknown error: %p',
