@@ -8,7 +8,7 @@ import type { BoundOptions, DropReport, Overflow } from '../../../src/operators/
 import { type ReadableOptions, toReadable } from '../../../src/operators/node/to-readable.js';
 import { toAsyncIterable } from '../../../src/operators/to-async-iterable.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import { bufferSizes, chunk, fullChunk } from '../own-bytes/views.js';
+import { bufferSizes, chunk } from '../own-bytes/views.js';
 
 const mine = new Error('mine');
 const throwMine = (): never => {
@@ -132,32 +132,6 @@ describe('toReadable', () => {
     expect((stream.read() as Buffer).buffer.byteLength).toBe(100);
     stream.destroy();
   });
-
-  it("doesn't copy a frame that its reader takes at once", async () => {
-    const source = new Subject<Frame>();
-    const stream = toReadable()(source);
-    const seen: unknown[] = [];
-    stream.on('data', (frame) => seen.push(frame));
-    await turn();
-    const frames = chunk(65_536, [0, 100], [100, 300]);
-    for (const frame of frames) source.next(frame);
-    expect(seen.every((frame, n) => frame === frames[n])).toBe(true);
-    expect(seen).toHaveLength(2);
-    stream.destroy();
-  });
-
-  it.each([
-    [1, [1, 4]],
-    [2, [1, 3, 4]],
-    [3, [1, 2, 3, 4]],
-  ])('holds %d values and the chunk that is ready, drops the oldest, and reports them', async (capacity, kept) => {
-    const { source, stream, reports } = streamOf({ capacity });
-    stream.read();
-    [1, 2, 3, 4].forEach((n) => source.next(n));
-    source.complete();
-    expect(await stream.toArray()).toEqual(kept);
-    expect(sum(reports.map(({ dropped }) => dropped))).toBe(4 - kept.length);
-  });
 });
 
 const done = { done: true, value: undefined };
@@ -182,21 +156,6 @@ describe('toAsyncIterable', () => {
     source.next(2);
     source.complete();
     expect(await Promise.all(pending)).toEqual([yielded(1), yielded(2), done, done]);
-  });
-
-  it('has a subscription for each iterator', async () => {
-    const { source, iterate, iterator } = looping();
-    const first = iterator.next();
-    source.next(1);
-    const second = iterate();
-    const answer = second.next();
-    source.next(2);
-    expect(await Promise.all([first, iterator.next(), iterator.return(), answer])).toEqual([
-      ...[yielded(1), yielded(2), done, yielded(2)],
-    ]);
-    expect(source.observed).toBe(true);
-    await second.return();
-    expect(source.observed).toBe(false);
   });
 
   it.each(['return', 'throw'] as const)(
@@ -324,17 +283,5 @@ describe('toAsyncIterable', () => {
         },
       ),
     );
-  });
-
-  it("doesn't copy a frame that a loop waits for", async () => {
-    const source = new Subject<Frame>();
-    const loop = toAsyncIterable()(source)[Symbol.asyncIterator]();
-    const first = loop.next();
-    const frames = fullChunk(3, 1_000);
-    for (const frame of frames) source.next(frame);
-    expect((await first).value).toBe(frames[0]);
-    const waited = [await loop.next(), await loop.next()].map(({ value }) => value as Frame);
-    expect(bufferSizes([frames[0] as Frame, ...waited])).toEqual([3_000, 1_000, 1_000]);
-    await loop.return?.();
   });
 });

@@ -11,13 +11,6 @@ export const chunk = (bytes: number, ...views: readonly (readonly [start: number
   return views.map(([start, end]) => new Frame('raw', buffer.subarray(start, end), false, 1, 1));
 };
 
-/** Creates a chunk full of frames, with no space between them. */
-export const fullChunk = (frames: number, frameBytes: number): Frame[] =>
-  chunk(
-    frames * frameBytes,
-    ...Array.from({ length: frames }, (_, n) => [n * frameBytes, (n + 1) * frameBytes] as const),
-  );
-
 /** Creates frames of a service in one block. From 4 KiB, a frame that is stored gets a buffer of its size. */
 export const inBlock = (frames: number, frameBytes: number): Frame[] => {
   const block = Buffer.allocUnsafeSlow(frames * frameBytes);
