@@ -166,12 +166,17 @@ describe('sse', () => {
     const client = await open('/guarded', { Authorization: 'Bearer of-the-app' });
     await testing.push('hello');
     await eventsUntil(client, 'hello');
+    const other = await open();
+    expect(feed.relay.status().clients.map(({ user }) => user)).toEqual(['ann', undefined]);
     expect((await open('/guarded', { Authorization: 'Bearer of-the-app' })).response.statusCode).toBe(503);
     expect((await started.log.line(/^A client was refused/)).text).toContain('relay.maxClientsPerUser');
     expect(feed.relay.disconnect('ann')).toBe(1);
     const last = await lastValueFrom(client.messages$);
     expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-session-ended"')]);
     expect(client.response.complete).toBe(true);
+    expect(feed.relay.status().clients).toHaveLength(1);
+    await testing.push('on');
+    await other.frame('on');
   });
 
   it('answers 503 with Retry-After when the relay is full', async () => {
