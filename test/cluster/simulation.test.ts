@@ -24,7 +24,6 @@ describe('every order of the events of two replicas', () => {
       const { violation, states, settled } = explore({
         from,
         faults: faultCount,
-        depth: 200,
         maxStates: cases(15_000),
         settle: 20,
       });

@@ -16,7 +16,6 @@ import { timingDefaults } from '../../../src/cluster/election/timing.js';
 export interface ExploreOptions {
   /** Where the search begins: two replicas that start, or an owner with a follower. */
   readonly from: 'start' | 'owner';
-  readonly depth: number;
   /** How many faults a path may contain; one of each kind at most. */
   readonly faults: number;
   readonly maxStates: number;
@@ -318,9 +317,6 @@ const faultMoves = (place: Place): readonly Move[] =>
     });
   });
 
-/** A store that loses acknowledged writes can't help this: one replica has stopped, and the other can't know. */
-const lostStop = 'the store has lost the stop';
-
 /** Continues without faults: all that's under way arrives before time passes. Returns what's wrong at the end. */
 const settle = (start: Place): string | undefined => {
   let place = start;
@@ -341,7 +337,7 @@ const settle = (start: Place): string | undefined => {
   if (owners[0]!.feed?.phase !== 'open') return 'the owner has no connection in the end';
   if (place.live === undefined || place.live === 'foreign' || nodeAt(place, place.live.node) !== owners[0])
     return 'the service is not connected to the owner in the end';
-  return isPartlyStopped ? lostStop : undefined;
+  return undefined;
 };
 
 const relativeNames = new Set([...['revisionAt', 'heardAt', 'precedenceUntil', 'at', 'wall', 'until', 'now']]);
@@ -393,46 +389,38 @@ const pathOf = (visited: Visited | undefined): readonly string[] =>
   visited === undefined ? [] : [...pathOf(visited.before), `${visited.place.now} ms: ${visited.name}`];
 
 /**
- * Searches every order of events and faults, breadth first, up to a depth or a number of states.
- *
- * `settled`: states from which a fair continuation was run to its end; `lostStops`: how many of them end with a replica
- * that still runs, because the store has lost the stop of the other one. `violation`: the first one, with its moves.
+ * Searches every order of events and faults, breadth first, up to a number of states. `settled`: states from which a fair
+ * continuation was run to its end. `violation`: the first one, with its moves.
  */
-export const explore = (options: ExploreOptions) => {
-  const { from, depth: maxDepth, faults, maxStates, settle: settleCount } = options;
+export const explore = ({ from, faults, maxStates, settle: settleCount }: ExploreOptions) => {
   const first: Visited = { place: from === 'start' ? begin() : beginWithOwner(), name: from, before: undefined };
   const known = new Set([keyOf(first.place)]);
   let layer: readonly Visited[] = [first];
-  let [transitions, depth, settled, lostStops] = [0, 0, 0, 0];
-  let isFull = false;
+  let settled = 0;
   const found = (at?: Visited, what?: string) => {
     const violation = what === undefined ? undefined : [...pathOf(at), what].join('\n');
-    return { states: known.size, transitions, depth, settled, lostStops, violation };
+    return { states: known.size, settled, violation };
   };
-  while (depth < maxDepth && layer.length > 0 && !isFull) {
+  while (layer.length > 0 && known.size < maxStates) {
     const next: Visited[] = [];
     for (const visited of layer) {
       const { place: before } = visited;
       for (const move of [...moves(before), ...(before.faults.length < faults ? faultMoves(before) : [])]) {
-        transitions += 1;
         const reached: Visited = { place: after(before, move), name: move[0], before: visited };
         if (reached.place.violation !== undefined) return found(reached, reached.place.violation);
         const key = keyOf(reached.place);
         if (!known.has(key)) next.push(reached);
         known.add(key);
       }
-      isFull = known.size >= maxStates;
-      if (isFull) break;
+      if (known.size >= maxStates) break;
     }
-    if (!isFull) depth += 1;
     layer = next;
   }
-  const every = Math.max(1, Math.floor(layer.length / Math.max(1, settleCount)));
+  const every = Math.max(1, Math.floor(layer.length / settleCount));
   for (let n = 0; n < layer.length && settled < settleCount; n += every) {
     settled += 1;
     const violation = settle(layer[n]!.place);
-    if (violation === lostStop) lostStops += 1;
-    else if (violation !== undefined) return found(layer[n], violation);
+    if (violation !== undefined) return found(layer[n], violation);
   }
   return found();
 };
