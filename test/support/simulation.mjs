@@ -17,7 +17,6 @@ const rooms = {
   log: { folder: 'log/simulation' },
   relay: {
     folder: 'relay/simulation',
-    program: 'scenarios.ts',
     replaced: { 'browser/relay-request.ts': 'network.ts' },
   },
   settle: { folder: 'settle/model' },
@@ -31,7 +30,7 @@ const inRoom = (room, file) => new URL(`../${rooms[room].folder}/${file}`, impor
  * @param {{ readonly file: string, readonly find: string, readonly replacement: string }} [mutant] - a rule that is broken on purpose
  * @param {string} [file] - the program
  */
-export const simulation = (room, mutant, file = rooms[room].program ?? 'simulate.ts') => {
+export const simulation = (room, mutant, file = 'simulate.ts') => {
   const replaced = Object.entries(rooms[room].replaced ?? {}).map(([source, by]) => [source, inRoom(room, by)]);
   return bundled(inRoom(room, file), { mutant, replaced: Object.fromEntries(replaced) });
 };

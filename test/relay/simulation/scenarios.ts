@@ -1,1 +1,0 @@
-export { simulate } from './simulate.js';
