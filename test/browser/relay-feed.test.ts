@@ -17,7 +17,7 @@ import { copyFailure, createFailure } from '../../src/protocol/failures/trade-fe
 import { relayError } from '../../src/browser/relay-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { disconnected, lost, opened } from '../operators/stream.js';
+import { disconnected, gapOf, lost, opened } from '../operators/stream.js';
 import { Clock, essence } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
