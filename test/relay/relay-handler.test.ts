@@ -336,6 +336,24 @@ describe('relayHandler: the stream', () => {
     expect(reports[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
   });
 
+  it('has one gap if its client does not read, in bounded memory, and delays no other client', async () => {
+    const { port, source, relay } = await serve(open, { capacity: 10 });
+    const [stuck, reader] = [await openStream(port), await openStream(port)];
+    stuck.socket.pause();
+    // 24 MB in all: more than the socket buffers of the kernel.
+    for (let n = 1; n <= 240; n += 1) {
+      source.frames(`<${n}>`.padEnd(100_000));
+      await reader.until((text) => text.includes(`<${n}>`));
+      reader.text = '';
+    }
+    expect(relay.status()).toMatchObject({ stored: { events: 10 }, clients: [{}, { sent: 240, missed: 0 }] });
+    stuck.socket.resume();
+    const text = await stuck.until((so) => so.includes('<240>'));
+    const { sent, missed } = relay.status().clients[0]!;
+    expect([sent + missed, text.split('"type":"gap"').length]).toEqual([240, 2]);
+    expect(text).toContain(`"missed":${missed}}`);
+  });
+
   it('encodes a message for all clients once', async () => {
     const { port, source, web } = await serve();
     const clients = [await openStream(port), await openStream(port)];
