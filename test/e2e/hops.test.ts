@@ -32,6 +32,7 @@ import {
   filterValues,
   type Frame,
   frames,
+  freshness,
   gaps,
   mapValues,
   shareFeed,
@@ -133,7 +134,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
         isComplete[kind] ||= complete && start >= reopenedAt;
         if (isComplete.tumbling && isComplete.sliding) queueMicrotask(() => done.next());
       });
-    const [tumbling, byKey, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
+    const [tumbling, byKey, sliding, counted, stats, statuses, seenGaps, ages] = await Promise.all([
       all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }), completes('tumbling'))),
       all(feed$.pipe(tumblingWindow<RelayedEvent, string>({ lengthMs: 100, by: (frame) => frame.feed }))),
       all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }), completes('sliding'))),
@@ -141,6 +142,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(feedStats({ everyMs: 100 }))),
       all(feed$.pipe(connectionStatus())),
       all(feed$.pipe(gaps())),
+      all(feed$.pipe(freshness({ maxAgeMs: 300 }))),
       all(feed$.pipe(log.append())),
       all(feed$.pipe(feedMetrics(sdk.options))),
     ]);
@@ -182,7 +184,10 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       lost.slice(0, known),
     ])
       expect(figures).toEqual([...figures].sort((a, b) => a - b));
-    const frames = events.filter(({ type }) => type === 'frame');
+    const frames = events.filter((event) => event.type === 'frame');
+    const newestAt = frames.findLast(({ receivedAt }) => receivedAt <= from)?.receivedAt ?? NaN;
+    expect(ages).toContainEqual({ state: 'stale', since: newestAt + 300, newestAt, maxAgeMs: 300 });
+    expect(ages.findLast(({ state }) => state === 'fresh')?.since).toBeGreaterThanOrEqual(to);
     expect(stats.at(-1)?.totalFrames).toBe(frames.length);
 
     const measured = (await sdk.collect())['trade_feed.gap.duration']?.series.map(({ value }) => value);

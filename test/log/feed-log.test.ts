@@ -122,6 +122,21 @@ describe('a reader', () => {
     expect(textsOf(records)).toHaveLength(5);
     expect(gapsOf(await read({ from: { offset: 9 } }))).toHaveLength(1);
   });
+
+  it('reads a log or a file from its earliest record, and goes on, by default', async () => {
+    await write([opened(), frame(1)]);
+    const [, ...lines] = readFileSync(segments()[0]!, 'utf8').trimEnd().split('\n');
+    writeFileSync(path('x.ndjson'), `${lines[0]}\n`);
+    const readers = [path(), path('x.ndjson')].map((target) => follow(feedLog(target)));
+    await waitFor(() => readers.every(({ records }) => records.length > 0));
+    writeFileSync(path('x.ndjson'), lines.map((line) => `${line}\n`).join(''));
+    await write([opened(2_000), frame(2)]);
+    await waitFor(() => readers.every(({ records }, n) => textsOf(records).length === 2 - n));
+    for (const { records, stop } of readers) {
+      expect(offsetsOf(records).slice(0, 2)).toEqual([0, 1]);
+      stop();
+    }
+  });
 });
 
 describe('feedLog', () => {

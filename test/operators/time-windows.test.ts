@@ -204,6 +204,7 @@ describe('tumblingWindow', () => {
     ['an opening within it', 'o11 a15', '10-20 a partial | 20-30'],
     ['an attempt', 't10 a15', '10-20 a partial | 20-30'],
     ['a failed attempt', 'k10 o20', '10-20 partial | 20-30'],
+    ['a gap', 'g3-15', '10-20 gap 3-15 | 20-30'],
   ])('derives from its first event since when the feed is open: %s', (_what, row, lines) => {
     const feed = driven(10);
     for (const event of events(row)) {
