@@ -1,20 +1,24 @@
 /** @lane processes */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { from, lastValueFrom } from 'rxjs';
+import { filter, firstValueFrom, from, lastValueFrom } from 'rxjs';
 import { act } from '../../src/cli/commands/cluster.js';
 import { memoryEngine } from '../../src/cluster/index.js';
 import { feedLog } from '../../src/log/index.js';
-import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../src/testing/index.js';
+import type { TradeFeedService } from '../../src/testing/index.js';
+import { itInCi } from '../support/cases.js';
+import { certificateFor } from '../support/certificate.js';
 import { startLimitMs, startTestLimitMs, waitFor } from '../support/wait-for.js';
 import { frameAt, opening } from './support/events.js';
 import { commandRunner, envOf, fakeContext, FakeOutput } from './support/fakes.js';
-import { endPrograms, program, shellCommand } from './support/program.js';
+import { endPrograms, type Program, program, shellCommand } from './support/program.js';
 import { tempFolder } from './support/temp-folder.js';
 
-// A command exits only when its output has left. See src/cli/delivery.ts.
+// A command exits only when its output has left, and as a program also with real pipes, signals and terminals.
 jest.setTimeout(startTestLimitMs);
 const folder = tempFolder();
 const command = commandRunner();
@@ -26,7 +30,8 @@ let log: string;
 let short: string;
 let service: TradeFeedService;
 beforeAll(async () => {
-  service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 200 }) } });
+  const sources = { market: marketBatches$({ rate: 200 }), raw: pendingTransactions$({ rate: 200 }) };
+  service = await startTradeFeedService({ sources });
   damaged = await folder.file('damaged.ndjson', 'no JSON\n'.repeat(20_000));
   log = folder.path('log');
   const frames = Array.from({ length: 1_000 }, (_, n) => frameAt(n, 'x'.repeat(300)));
@@ -142,7 +147,98 @@ describe('a command', () => {
   });
 });
 
+/** The programs that use a key. They must print neither the key nor a ticket. */
+const clients: { readonly started: Program; readonly key: string }[] = [];
+afterEach(() => {
+  for (const { started, key } of clients.splice(0)) {
+    expect(started.stdout() + started.stderr()).not.toContain(key);
+    expect(started.stdout() + started.stderr()).not.toMatch(/ticket_/);
+  }
+});
+const client = (command: string, env: Readonly<Record<string, string>> = envOf(service)): Program => {
+  const started = shellCommand(command, env);
+  clients.push({ started, key: env['TRADE_FEED_API_KEY'] ?? '' });
+  return started;
+};
+
 describe('the program', () => {
+  it('loads no command and nothing that a feed needs for --version', async () => {
+    const coverage = folder.path('coverage');
+    const version = program(['--version'], { NODE_V8_COVERAGE: coverage });
+    expect(await version.exit).toBe(0);
+    const [file = ''] = readdirSync(coverage);
+    const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] };
+    const loaded = result.flatMap(({ url }) => /node_modules\/([^/]+)/.exec(url)?.[1] ?? []);
+    expect([...new Set(loaded)].sort()).toEqual(['commander', 'rxjs']);
+  });
+
+  itInCi('ends with 0 on Ctrl-C in npm start, although npm runs it in a shell', async () => {
+    const start = shellCommand('TERM=xterm script -qec "stty cols 60 rows 24; npm start --ignore-scripts" /dev/null');
+    await start.untilStdout(/live: market, connection 1[^]*"batch":/);
+    start.child.stdin.write('\x03');
+    expect(await start.exit).toBe(0);
+    expect(start.stdout()).toMatch(/\x1b\[\?1049lFollowed market for /);
+  });
+
+  itInCi('ends the line of the ^C on a terminal, so that the prompt starts on a new line', async () => {
+    // Sends no frames: one that arrives while the signal is on its way would be printed after the ^C.
+    await using silent = await startTradeFeedService();
+    const opened = firstValueFrom(silent.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
+    // Survives the signal, like an interactive shell.
+    const lines = 'trap : INT; $FEED listen; printf PROMPT';
+    const run = client(`TERM=xterm script -qec 'stty cols 80 rows 24; ${lines}' /dev/null`, envOf(silent));
+    await opened;
+    await run.untilStdout(/live: market/);
+    run.child.stdin.write('\x03');
+    expect(await run.exit).toBe(0);
+    // The status line is drawn elsewhere on the screen: between saving and restoring the position of the cursor.
+    const printed = run.stdout().replaceAll(/\x1b7[^]*?\x1b8/g, '');
+    expect(printed).toMatch(/\^C\r?\n(?:[^]*\n)?PROMPT$/);
+  });
+
+  it('ends with 0 when the reader of a feed exits', async () => {
+    const piped = client('set -o pipefail; $FEED listen | head -n 1');
+    expect(await piped.exit).toBe(0);
+    expect(piped.stdout().trim().split('\n')).toHaveLength(1);
+    expect(piped.stderr()).not.toMatch(/EPIPE|rx-trade-feed:|\n {4}at /);
+    const help = client('set -o pipefail; $FEED listen --help | head -n 1');
+    expect(await help.exit).toBe(0);
+  });
+
+  itInCi('trusts in listen the CA of NODE_EXTRA_CA_CERTS', async () => {
+    const tls = await certificateFor();
+    await using otherService = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
+    const caFile = await folder.file('ca.pem', tls.cert);
+    const listener = client('$FEED listen --count 1', { ...envOf(otherService), NODE_EXTRA_CA_CERTS: caFile });
+    expect(await listener.exit).toBe(0);
+  });
+
+  itInCi('records until interrupted, and replay has all of its frames', async () => {
+    const file = folder.path('market');
+    const recorder = client(`exec $FEED record --output ${file}`);
+    await recorder.untilStderr(/\(connection 1\)/);
+    const lines = () => readFileSync(join(file, '0000000000000000.ndjson'), 'utf8').split('\n');
+    await waitFor(() => lines().length >= 20, { limitMs: startLimitMs });
+    recorder.child.kill('SIGINT');
+    expect(await recorder.exit).toBe(0);
+    const status = shellCommand(`$FEED log status ${file}`);
+    expect(await status.exit).toBe(0);
+    expect(status.stdout()).toMatch(/^writer +closed/m);
+    const [, frames = ''] = /Z (\d+) frames, .*; log: .*market\n$/.exec(recorder.stderr()) ?? [];
+    const replay = shellCommand(`$FEED replay ${file} --speed max`);
+    expect(await replay.exit).toBe(0);
+    expect(replay.stderr()).toMatch(new RegExp(`^\\S+Z ${frames} frames, .*; continue with --from \\d+\n$`));
+  });
+
+  it('says what to do in a clone that has not been built', async () => {
+    const clone = folder.path('clone');
+    cpSync(new URL('../../bin', import.meta.url), join(clone, 'bin'), { recursive: true });
+    writeFileSync(join(clone, 'package.json'), '{"type":"module"}');
+    const unbuilt = shellCommand(`${process.execPath} ${clone}/bin/rx-trade-feed.js demo`);
+    expect(await unbuilt.exit).toBe(1);
+    expect(unbuilt.stderr()).toMatch(/^rx-trade-feed: This clone is not built yet\. Run npm run build, .*\n$/);
+  });
+
   const lengthOf = async (args: string): Promise<number> => {
     const file = folder.path('complete');
     await shellCommand(`$FEED ${args} > ${file}`).exit;
