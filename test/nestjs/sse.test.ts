@@ -71,29 +71,6 @@ const eventsUntil = async (client: SseClient, payload: string) => {
   return client.events;
 };
 
-const idOf = async ({ messages$ }: SseClient, payload: string): Promise<string> => {
-  const { id } = await when(messages$, (message) => message.data.includes(payload));
-  return id ?? '';
-};
-
-/** Opens a stream, closes it after a frame, and returns the id of that message. */
-const leaveAfter = async (payload: string): Promise<string> => {
-  const client = await open();
-  await testing.push(payload);
-  const id = await idOf(client, `"${payload}"`);
-  client.leave();
-  await when(feed.relay.events$, ({ type }) => type === 'client-left');
-  return id;
-};
-
-/** Restores the account's access. Returns the requests that the service receives from then on. */
-const requestsAfterRestore = (): readonly unknown[] => {
-  testing.account.restoreAccess();
-  const requests: unknown[] = [];
-  testing.service.events$.subscribe((event) => requests.push(event));
-  return requests;
-};
-
 const expectStop = async ({ messages$ }: SseClient) => {
   expect((await when(messages$, ({ event }) => event === 'connect-again')).data).toContain('not-entitled');
   await lastValueFrom(messages$);
@@ -147,7 +124,11 @@ describe('sse', () => {
 
   it('resumes after the last message of a browser that reconnects', async () => {
     await start();
-    const id = await leaveAfter('one');
+    const first = await open();
+    await testing.push('one');
+    const { id = '' } = await when(first.messages$, ({ data }) => data.includes('"one"'));
+    first.leave();
+    await when(feed.relay.events$, ({ type }) => type === 'client-left');
     await testing.push('two');
     const second = await open('/feed', { 'Last-Event-ID': id });
     await testing.push('three');
@@ -197,7 +178,9 @@ describe('sse', () => {
   it('tells browsers that the feed has stopped, later ones at once, without requesting another ticket', async () => {
     await start();
     await stopWhileOpen();
-    const requests = requestsAfterRestore();
+    testing.account.restoreAccess();
+    const requests: unknown[] = [];
+    testing.service.events$.subscribe((event) => requests.push(event));
     await expectStop(await open());
     expect(requests).toEqual([]);
     feed.frames$.subscribe({ error: () => undefined });
@@ -238,14 +221,14 @@ describe('a browser that does not read', () => {
   /** 10 MB: more than the sockets take, and Nest queues 4 Mi characters. */
   const count = 1_000;
   /** Sends frames as fast as a browser that keeps up can read them. */
-  const flood = async (reader: SseClient, frames = count) => {
-    for (let n = 0; n < frames; n += 50) {
+  const flood = async (reader: SseClient) => {
+    for (let n = 0; n < count; n += 50) {
       await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
       await reader.frame(payload(n + 49));
     }
   };
-  const openStuck = async (headers?: Record<string, string>) => {
-    const stuck = await open('/feed', headers);
+  const openStuck = async () => {
+    const stuck = await open();
     stuck.response.pause();
     return stuck;
   };

@@ -14,7 +14,8 @@ import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
 import { getTradeFeedToken, type SseRequest, TradeFeed, TradeFeedModule } from '../../src/nestjs/index.js';
-import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { type ServiceEvent, startTradeFeedService } from '../../src/testing/index.js';
+import type { TradeFeedAccount, TradeFeedService } from '../../src/testing/index.js';
 
 /** A line that Nest has passed to a logger. */
 export interface Line {
@@ -72,25 +73,22 @@ export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
   return { app, url: `http://127.0.0.1:${port}`, log };
 };
 
-/** Starts a service with an account. Returns options that connect to it and reconnect fast. */
-const startService = async () => {
-  const service = await startTradeFeedService();
-  const account = service.createAccount({ plan: 'developer' });
-  const apiKey = account.createApiKey();
-  return { service, account, apiKey, options: { baseUrl: service.baseUrl, apiKey, backoff: fast } };
-};
-
 export const fast = { initialDelayMs: 1, maxDelayMs: 5 };
 
 /** Starts a service for each test. Closes it after the test, and before that the test's applications. */
 export class LocalService {
   readonly events: ServiceEvent[] = [];
   readonly apps = new Set<{ close(): Promise<void> }>();
-  #started!: Awaited<ReturnType<typeof startService>>;
+  service!: TradeFeedService;
+  account!: TradeFeedAccount;
+  /** The options of a module that connects to the service with the key of the account, and reconnects fast. */
+  options!: { readonly baseUrl: string; readonly apiKey: string; readonly backoff: typeof fast };
 
   constructor() {
     beforeEach(async () => {
-      this.#started = await startService();
+      this.service = await startTradeFeedService();
+      this.account = this.service.createAccount({ plan: 'developer' });
+      this.options = { baseUrl: this.service.baseUrl, apiKey: this.account.createApiKey(), backoff: fast };
       this.events.length = 0;
       this.service.events$.subscribe((event) => this.events.push(event));
     });
@@ -101,16 +99,6 @@ export class LocalService {
     });
   }
 
-  get service() {
-    return this.#started.service;
-  }
-  get account() {
-    return this.#started.account;
-  }
-  /** The options of a module that connects to the service, with the key of the account. */
-  get options() {
-    return this.#started.options;
-  }
   get handshakes(): number {
     return this.events.filter(({ type }) => type === 'handshake-accepted').length;
   }
