@@ -75,22 +75,16 @@ describe.each([80, 120])('in a terminal of %d columns', (columns) => {
     ...[
       '',
       'lisen',
+      'listen',
       'listen --api-key x',
       'listen --count 0',
       'listen --cluster http://a',
-      'listen',
       'record',
       'replay',
     ],
-    ...[
-      'replay missing --from yesterday',
-      'replay missing',
-      'cluster status',
-      'serve --cert x',
-      'serve --source missing',
-    ],
-    ...['log verify x', 'demo --ca x', 'record -o LOG --max-size 1', 'cluster status --cluster nats://127.0.0.1:1'],
-    'listen --key-file missing --base-url http://127.0.0.1:1',
+    ...['replay missing --from yesterday', 'replay missing', 'cluster status', 'log verify x', 'demo --ca x'],
+    ...['serve --cert x', 'serve --source missing', 'record -o LOG --max-size 1'],
+    ...['cluster status --cluster nats://127.0.0.1:1', 'listen --key-file missing --base-url http://127.0.0.1:1'],
   ];
   const texts = [
     ...['--help', 'help exit-codes', '--version', ...commandNames.map((name) => `${name} --help`)],

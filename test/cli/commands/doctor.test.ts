@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { DetailedPeerCertificate } from 'node:tls';
-import { stripVTControlCharacters } from 'node:util';
 import { filter, firstValueFrom } from 'rxjs';
-import { conclusion, findingText } from '../../../src/cli/commands/doctor.js';
+import { conclusion } from '../../../src/cli/commands/doctor.js';
 import { addressesOf, clockFinding, networkTimeoutMs, type Finding, nodeFinding } from '../../../src/cli/doctor.js';
 import { proxyFinding, tcpFinding, tlsFinding, unknownHostFinding } from '../../../src/cli/doctor.js';
-import { wrapped } from '../../../src/cli/text.js';
 import { tradeFeed$ } from '../../../src/index.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
@@ -321,14 +319,7 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
   expect(JSON.stringify(finding)).not.toContain('planted');
 });
 
-it('the report fits any terminal', () => {
-  const text =
-    'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.';
-  const finding = { name: 'first frame', status: 'warning', text, advice: text } as const;
-  for (let columns = 36; columns < 130; columns += 1) {
-    const shown = stripVTControlCharacters(wrapped(findingText(finding, true), columns)).split('\n');
-    expect(Math.max(...shown.map(({ length }) => length))).toBeLessThanOrEqual(columns);
-  }
-  const warned = { status: 'warning', text: '' } as const;
-  expect(conclusion([warned, { status: 'ok', text: '' }])).toBe('The feed works, with 1 warning.');
+it('the conclusion counts the warnings', () => {
+  const findings = (['warning', 'ok'] as const).map((status) => ({ status, text: '' }));
+  expect(conclusion(findings)).toBe('The feed works, with 1 warning.');
 });

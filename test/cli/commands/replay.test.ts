@@ -99,12 +99,6 @@ describe('replay', () => {
     );
   });
 
-  it('prints only the summary for an empty file', async () => {
-    const { stderr, exit } = replay(await folder.file('empty', ''));
-    expect(await exit).toBe(0);
-    expect(stderr.text).toMatch(/^\S+Z 0 frames, 0 B; gaps: none\n$/);
-  });
-
   it('reads a file of `listen --json`, and explains why it cannot read another one', async () => {
     const listened = await folder.file('listened', `${writeFrame(frameAt(0, 'a'))}\n`);
     const ofFile = replay(listened);
@@ -181,19 +175,4 @@ describe('replay for a slow reader of stdout', () => {
     expect(await some.end()).toBe(130);
     expect(some.stderr.text).toMatch(/Z 1 frame, 5 B; .*continue with --from 1\n$/);
   });
-
-  it.each([
-    ['EPIPE', 0],
-    ['ENOSPC', 1],
-  ] as const)(
-    'ends when stdout breaks with %s while it writes the last lines, with the exit code %d',
-    async (code, exitCode) => {
-      const atEnd = replay(`${usual()} --speed max`);
-      atEnd.stdout.block();
-      // Once it waits for the last lines, it listens for `close` on the output.
-      await waitFor(() => atEnd.stdout.listenerCount('close') > 0);
-      atEnd.stdout.break(code);
-      expect(await atEnd.exit).toBe(exitCode);
-    },
-  );
 });
