@@ -1,20 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { concat, NEVER, type Observable, Subject, throwError } from 'rxjs';
+import { concat, NEVER, Subject } from 'rxjs';
 import { type DropReport, feedStats, type FeedStats, type OwnerChanged, TradeFeedError } from '../../src/index.js';
 import { feedMetrics, type FeedMetricsOptions } from '../../src/otel/index.js';
-import {
-  disconnected,
-  frameOf,
-  gapOf,
-  issued,
-  marbles,
-  opened,
-  reconnecting,
-  requested,
-  stopped,
-  watermark,
-} from '../operators/stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, stopped } from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { type Metric, startSdk } from './sdk.js';
 
@@ -54,16 +43,6 @@ const start = (options: Partial<FeedMetricsOptions> = {}) => {
 };
 
 describe('feedMetrics', () => {
-  it('emits everything unchanged, and subscribes once', async () => {
-    await using sdk = startSdk();
-    const events = { t: requested(1), o: opened(2), f: frameOf('a'), d: disconnected(3), w: watermark(4), x: 'other' };
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-t-o-f-x-d-w-#', events);
-      expectObservable(source$.pipe(feedMetrics(sdk.options))).toBe('-t-o-f-x-d-w-#', events);
-      expectSubscriptions(source$.subscriptions).toBe('^------------!');
-    });
-  });
-
   it('counts frames and bytes, even before the first event and in items that operators made from frames', async () => {
     await using sdk = start();
     sdk.emit(frameOf('one'), frameOf('three'), 'not a frame', { type: 'opened' });
@@ -353,20 +332,5 @@ describe('the span of an attempt', () => {
     await using sdk = start({ tracer: { startSpan } as FeedMetricsOptions['tracer'] });
     sdk.emit(requested(1), opened(2));
     expect(real.spans()[0]?.parentSpanContext).toBe(undefined);
-  });
-});
-
-describe('feedMetrics after a stop', () => {
-  it('continues the counters in a new subscription after the feed has stopped', async () => {
-    await using sdk = startSdk();
-    const run$: Observable<unknown> = concat(
-      [requested(1), opened(2), frameOf('a'), stopped(4)],
-      throwError(() => stopped(4).failure),
-    ).pipe(feedMetrics(sdk.options));
-    for (let run = 0; run < 2; run += 1) run$.subscribe({ error: () => undefined });
-    const metrics = await sdk.collect();
-    expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(2);
-    expect(statesIn(metrics)).toMatchObject({ stopped: 1, live: 0 });
-    expect(sdk.spans().map(({ attributes }) => attributes['trade_feed.attempt'])).toEqual([1, 1]);
   });
 });
