@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { expectAccessible, expectToFit, launchChromium, newPage, patienceMs, serve } from '../apps/support.mjs';
 import { answerFile, filesOf } from './site-files.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const screenshots = process.env.RX_TRADE_FEED_SCREENSHOTS;
 
 const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 const pages = [
@@ -42,12 +40,6 @@ const open = async (path, options) => {
 /** What depends on the size of a page, or on its theme. The other rules of axe find the same in each. */
 const rulesOfLook = ['color-contrast', 'scrollable-region-focusable', 'button-name', 'aria-hidden-focus'];
 
-const screenshot = async (page, path, look) => {
-  if (screenshots === undefined) return;
-  const name = path.replaceAll(/[^a-z]+/gi, '-').replace(/^-|-$/g, '') || 'landing';
-  await page.screenshot({ path: join(screenshots, `${name}-${look}.png`) });
-};
-
 // Width depends on the size and contrast on the theme, so both sizes and both themes are enough, not all four pairs.
 for (const path of pages)
   test(`${path} on a phone, light, and on a desktop, dark: no sideways scrolling, no problem of access, no error`, async () => {
@@ -55,13 +47,11 @@ for (const path of pages)
     await page.evaluate(axe);
     await expectToFit(page);
     await expectAccessible(page, { runOnly: { type: 'rule', values: rulesOfLook } });
-    await screenshot(page, path, 'phone-light');
     await page.setViewportSize(sizes.desktop);
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.locator('html.dark').waitFor();
     await expectToFit(page);
     await expectAccessible(page);
-    await screenshot(page, path, 'desktop-dark');
     assert.deepEqual(errors, []);
     await close();
   });
