@@ -29,13 +29,6 @@ const programOf = (recipe: string): string => programIn(`docs/recipes/${recipe}.
 
 const folder = tempFolder();
 
-interface Code {
-  readonly code: string;
-  readonly name?: string;
-  /** What reads stdout instead of the test. */
-  readonly reader?: string;
-}
-
 let service: TradeFeedService;
 beforeAll(async () => {
   service = await startTradeFeedService({
@@ -61,20 +54,12 @@ const newProject = (): string => {
   return project;
 };
 
-/** Runs code as a program in a project. */
-const inProject = async (
-  { code, name = 'program.mjs', reader }: Code,
-  check: (running: Program) => Promise<void>,
-): Promise<void> => {
+/** Starts code as a program in a project, with a shell command in which `$NODE` is Node. */
+const inProject = (name: string, code: string, command: string): Program => {
   const project = newProject();
   writeFileSync(join(project, name), code);
-  const command = reader
-    ? `set -o pipefail; ${process.execPath} ${name} | ${reader}`
-    : `exec ${process.execPath} ${name}`;
-  await check(shellCommand(`cd ${project} && ${command}`, newAccount().env));
-  await endPrograms();
+  return shellCommand(`cd ${project}; ${command}`, { ...newAccount().env, NODE: process.execPath });
 };
-
 afterEach(endPrograms);
 
 /** Runs programs in one project and one process: loading the package takes most of the time of each. */
@@ -91,7 +76,8 @@ const together = (programs: readonly { readonly code: string; readonly env: Modu
 /** The samples that a newcomer copies, as JavaScript: all fences that subscribe to a feed. */
 const samples = [
   'README.md',
-  ...['index', 'start/first-frame', 'start/from-ws', 'start/rxjs'].map((name) => `docs/${name}.md`),
+  'docs/index.md',
+  ...['first-frame', 'from-ws', 'rxjs'].map((name) => `docs/start/${name}.md`),
 ]
   .flatMap(fencesOf)
   .filter(({ language, code }) => language === 'ts' && /tradeFeed(Events)?\$\('market'/.test(code))
@@ -128,10 +114,8 @@ interface Recipe {
 }
 
 /** A recipe that runs, and prints. */
-interface Running {
+interface Running extends Pick<Program, 'stdout' | 'untilStdout'> {
   readonly account: TradeFeedAccount;
-  readonly stdout: () => string;
-  readonly untilStdout: (pattern: RegExp) => Promise<RegExpExecArray>;
 }
 
 const recipes: Recipe[] = [];
@@ -301,24 +285,13 @@ itRuns(
 
 it("the README's ten lines run in a project of `npm init`, under the name in the README, and end quietly with their reader", async () => {
   const [, name = ''] = /Save this as `(\S+)`/.exec(read('README.md')) ?? [];
-  await inProject({ name, code: programIn('README.md'), reader: 'head -n 3' }, async (running) => {
-    expect({ code: await running.exit, stdout: running.stdout(), stderr: running.stderr() }).toEqual({
-      code: 0,
-      stdout: expect.stringMatching(/^(\{.+\}\n){3}$/),
-      stderr: expect.stringMatching(/^Requesting a ticket for market\n.+\nConnected to market \(connection 1\)\n$/),
-    });
+  const program = inProject(name, programIn('README.md'), `set -o pipefail; $NODE ${name} | head -n 3`);
+  expect({ code: await program.exit, stdout: program.stdout(), stderr: program.stderr() }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^(\{.+\}\n){3}$/),
+    stderr: expect.stringMatching(/^Requesting a ticket for market\n.+\nConnected to market \(connection 1\)\n$/),
   });
 });
-
-const lastWindow = /^[1-9]\d* frames, incomplete\ndone$/m;
-
-/** Waits until frames flow, stops the program with SIGTERM, and returns what it printed. */
-const terminated = async ({ child, exit, stdout, untilStderr }: Program): Promise<string> => {
-  await untilStderr(/third frame/);
-  child.kill('SIGTERM');
-  expect(await exit).toBe(0);
-  return stdout();
-};
 
 /** The recipe, with a line on stderr for the third frame. */
 const counting = programOf('graceful-end')
@@ -329,7 +302,10 @@ const counting = programOf('graceful-end')
     "add: (frames) => (frames === 2 && console.error('third frame'), frames + 1)",
   );
 
-it('the graceful end emits the last window on SIGTERM, and finishes its work', () =>
-  inProject({ code: counting }, async (running) => {
-    expect(await terminated(running)).toMatch(lastWindow);
-  }));
+it('the graceful end emits the last window on SIGTERM, and finishes its work', async () => {
+  const program = inProject('program.mjs', counting, 'exec $NODE program.mjs');
+  await program.untilStderr(/third frame/);
+  program.child.kill('SIGTERM');
+  expect(await program.exit).toBe(0);
+  expect(program.stdout()).toMatch(/^[1-9]\d* frames, incomplete\ndone$/m);
+});
