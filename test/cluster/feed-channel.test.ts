@@ -166,6 +166,27 @@ describe('the channel of a replica', () => {
     }
   });
 
+  it('continues the time of the stream as its next owner, although its clock is an hour behind', async () => {
+    const { owner, follower, engine } = await start();
+    owner.channel.end(1);
+    await nextTurn();
+    const clock = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => clock() - 3_600_000);
+    const joined = replicaOf(engine, 'c');
+    follower.own(2);
+    const at = Date.now();
+    follower.channel.event({ type: 'opened', at, feed: 'market', connection: 1, completeFrom: at });
+    follower.beat(2);
+    await nextTurn();
+    jest.restoreAllMocks();
+    const [times, ofJoined] = [follower, joined].map(({ events }) =>
+      events.flatMap((event) => (event.type === 'watermark' ? [event.at] : [])),
+    );
+    expect(ofJoined).toEqual([times!.at(-1)]);
+    expect(times).toEqual(times!.toSorted((a, b) => a - b));
+    expect(times!.at(-1)! - times![0]!).toBeLessThan(10_000);
+  });
+
   it('sends the bytes that the service sent, even if a subscriber changes its frame', async () => {
     const { owner, follower, engine } = await start();
     const other = replicaOf(engine, 'c');

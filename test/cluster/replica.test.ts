@@ -1,5 +1,5 @@
 /** @lane clock */
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BehaviorSubject, defer, filter, finalize, firstValueFrom, NEVER, throwError } from 'rxjs';
 import { readVoided, subjectsOf, writeControl } from '../../src/cluster/control.js';
@@ -11,7 +11,6 @@ import { encode, type MessageHead } from '../../src/cluster/messages.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { type Feed, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { resolveTicketOptions } from '../../src/feed/options.js';
-import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
@@ -28,24 +27,9 @@ const beatOf = (fields: Partial<MessageHead>): Buffer =>
     ...fields,
   });
 
-const revisionOf = async (engine: ClusterEngine) => (await engine.read(names.key))?.revision;
-
 /** Replaces any key. */
 const overwrite = async (engine: ClusterEngine, text: string) =>
-  engine.compareAndSet(names.key, text, await revisionOf(engine));
-
-/** Holds back results of calls between `on` and `release`. */
-const held = () => {
-  const gate$ = new BehaviorSubject(true);
-  return {
-    on: () => gate$.next(false),
-    release: () => gate$.next(true),
-    pass: async <T>(result: Promise<T>): Promise<T> => {
-      await firstValueFrom(gate$.pipe(filter(Boolean)));
-      return result;
-    },
-  };
-};
+  engine.compareAndSet(names.key, text, (await engine.read(names.key))?.revision);
 
 describe('a replica', () => {
   it('ignores messages that no replica sends', async () => {
@@ -133,8 +117,12 @@ describe('a replica that joins again after a hand-over', () => {
     ['request', 5_000],
   ])('ignores the result of a %s of its earlier run', async (call, handOverMs) => {
     const memory = memoryEngine();
-    const late = held();
-    const hold = (...args: readonly unknown[]) => late.pass((memory[call] as (...all: unknown[]) => never)(...args));
+    const isReleased$ = new BehaviorSubject(true);
+    const hold = async (...args: readonly unknown[]) => {
+      const result = await (memory[call] as (...all: unknown[]) => Promise<never>)(...args);
+      await firstValueFrom(isReleased$.pipe(filter(Boolean)));
+      return result;
+    };
     let responders = 0;
     const respond: ClusterEngine['respond'] = (...args) =>
       defer(() => {
@@ -143,14 +131,14 @@ describe('a replica that joins again after a hand-over', () => {
       });
     const engine: ClusterEngine = { ...memory, respond, [call]: hold };
     await using test = await startTestCluster(memory);
-    if (call === 'request') late.on();
+    if (call === 'request') isReleased$.next(false);
     const replica = await test.startOwner('a', { engine, ...shortTimes, handOverMs });
     const { replica: before } = replica.cluster.status;
-    late.on();
+    isReleased$.next(false);
     expect(await requestHandOver(memory, 'main')).toBe(true);
     // The earlier run doesn't get the result of its write, so it leaves after `handOverMs`.
     await waitFor(() => replica.cluster.status.replica !== before);
-    late.release();
+    isReleased$.next(true);
     await waitFor(() => replica.events.some(({ type }) => type === 'gap'));
     await test.owner(replica);
     test.push('a');
@@ -315,42 +303,6 @@ describe('a key that cannot be read', () => {
     await replica.cluster.resume();
     await test.owner(replica);
     expect(replica.cluster.status.refused).toBeUndefined();
-  });
-});
-
-describe('the times of a stream whose owners have clocks that differ by an hour', () => {
-  /** The times of the last watermarks of replicas; `undefined` until each has one. */
-  const timesNow = (...replicas: readonly TestReplica[]): readonly number[] | undefined => {
-    const times = replicas.flatMap(({ events }) => events.findLast(({ type }) => type === 'watermark') ?? []);
-    return times.length === replicas.length ? times.map((each) => ('at' in each ? each.at : NaN)) : undefined;
-  };
-
-  it('continue', async () => {
-    const skewMs = -3_600_000;
-    const clock = Date.now.bind(Date);
-    await using test = await startTestCluster();
-    const first = await test.startOwner('a');
-    const [second, late] = [test.start('b'), test.start('c', { canOwn: false })];
-    await test.owner(first, second, late);
-    await waitFor(() => timesNow(second, late));
-    first.kill();
-    jest.spyOn(Date, 'now').mockImplementation(() => clock() + skewMs);
-    try {
-      await waitFor(() => [second, late].every(({ events }) => events.some(({ type }) => type === 'gap')));
-      test.push('a');
-      await waitFor(() => [second, late].every(({ texts }) => texts().length === 1));
-      const joined = test.start('d', { canOwn: false });
-      const [ofOwner, ofJoined] = await waitFor(() => timesNow(second, joined));
-      expect(Math.abs(ofOwner! - ofJoined!)).toBeLessThan(1_000);
-    } finally {
-      jest.restoreAllMocks();
-    }
-    for (const { events } of [second, late]) {
-      // The first frame can prove that a connection was complete when it opened, so its gap ends then.
-      const times = events.filter(({ type }) => type !== 'gap').map((event) => timeOf(event)!);
-      expect(times).toEqual(times.toSorted((a, b) => a - b));
-      expect(times.at(-1)! - times[0]!).toBeLessThan(10_000);
-    }
   });
 });
 
