@@ -57,7 +57,6 @@ const instead = <K extends 'append' | 'last'>(stream: FakeStream, name: K, ...an
 
 describe('a writer on JetStream', () => {
   const isAway = () => Promise.reject(new TimeoutError());
-  const isRefused = () => Promise.reject(new Error('refused'));
 
   it('stores the gap of a new writer when its connection is complete, also without a frame', async () => {
     const stream = fakeStream();
@@ -72,13 +71,6 @@ describe('a writer on JetStream', () => {
   });
 
   it.each<[string, (stream: FakeStream) => void, readonly string[], readonly string[]]>([
-    ['repeats its first message', (stream) => instead(stream, 'append', isAway), ['opened', 'frame'], []],
-    [
-      'ends if its first message is refused',
-      (stream) => instead(stream, 'append', isRefused),
-      [],
-      ['log-write-failed'],
-    ],
     [
       'ends if another writer was faster',
       (stream) =>
@@ -97,16 +89,6 @@ describe('a writer on JetStream', () => {
       },
       ['opened', 'frame'],
       [],
-    ],
-    [
-      'ends if another writer has taken the log over meanwhile',
-      (stream) =>
-        instead(stream, 'append', stream.append, () => {
-          stream.store(headerOf('other'));
-          return isAway();
-        }),
-      [],
-      ['log-fenced'],
     ],
     [
       'ends if the stream is gone',
