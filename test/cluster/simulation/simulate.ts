@@ -1,36 +1,29 @@
 import { ownerOf, roleOf } from '../../../src/cluster/election/election.js';
 import { timing } from '../../../src/cluster/election/timing.js';
 import { runOf } from '../../../src/protocol/position.js';
-import { createChance } from '../../simulation/chance.js';
-import { type Run as AnyRun, Timeline } from '../../simulation/timeline.js';
+import { freeDelayMs } from '../../../src/protocol/feed-state.js';
+import { type Chance, createChance } from '../../simulation/chance.js';
+import { planFaults } from '../../simulation/faults.js';
+import { Timeline } from '../../simulation/timeline.js';
 import { inWorld, Time } from '../../simulation/world.js';
 import { createEngine } from './engine.js';
 import { faults, repair } from './faults.js';
 import { createObserver, losses } from './observer.js';
-import { createPlan, type Foreign, type RunOptions } from './plan.js';
 import { type Client, createService, type Eviction } from './service.js';
 import { SimulatedReplica, type World } from './simulated-replica.js';
 import { createStore } from './store.js';
 
-export type { RunOptions } from './plan.js';
+/** Another client of the account. `polite`: it connects once. `stubborn`: it reconnects after each eviction. */
+type Foreign = 'none' | 'polite' | 'stubborn';
+
+/** What happens in a run, unless the seed decides. */
+export interface RunOptions {
+  readonly faultNames?: readonly string[];
+  readonly foreign?: Foreign;
+}
 
 /** The result of a run. */
-export interface Run extends AnyRun {
-  readonly isStopped: boolean;
-  readonly foreign: Foreign;
-  readonly frames: number;
-  /** How many of these frames a gap stands for: once for each replica. */
-  readonly lost: number;
-  readonly gaps: number;
-  /** The plan of the account. */
-  readonly isFree: boolean;
-  /** How often a replica replaced the connection of another one. */
-  readonly takeovers: number;
-  /** Whether the replicas stopped because the store lost a claim or a credit, unnoticed by all. */
-  readonly isUnnoticedLoss: boolean;
-  /** The virtual time of the run, in ms. */
-  readonly durationMs: number;
-}
+export type Run = ReturnType<typeof simulate>;
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
@@ -62,13 +55,40 @@ const maxSettleMs = 65_000;
 const settledMs = 100;
 const lookEveryMs = 250;
 
+/** Decides in advance what happens in a run. Times in ms. */
+const createPlan = (chance: Chance, options: RunOptions) => {
+  const foreign = options.foreign ?? chance.oneOf(['none', 'none', 'polite', 'stubborn'] as const);
+  const faultsUntilMs = chance.oneOf([4_000, 6_000, 12_000]);
+  const names = options.faultNames ?? kindsOf(chance);
+  const count = Math.ceil(chance.between(0, 12));
+  const times = { fromMs: 500, untilMs: faultsUntilMs, mostMs: 8_000, closeMs: 1_500 };
+  const planned = planFaults(chance, { names, count, ...times });
+  /** How long the service holds each frame back: 500 on the Free plan. */
+  const delayMs = chance.oneOf([0, freeDelayMs]);
+  // With 0 on the Free plan, the application would have told us a wrong thing.
+  const deliveryDelayMs = chance.oneOf(['auto', 'auto', freeDelayMs, delayMs] as const);
+  const frameEveryMs = chance.oneOf([40, 200, 200, 700]);
+  const line = { delayMs, deliveryDelayMs, frameEveryMs };
+  return { ...line, foreign, foreignAtMs: chance.between(1_000, faultsUntilMs), faultsUntilMs, faults: planned };
+};
+
+/** Runs with this fault take several times as long, so few have it. */
+const slowKind = 'very late handshakes';
+
+// Few kinds per run make each combination of some of them frequent.
+const kindsOf = (chance: Chance): readonly string[] => {
+  const all = Object.keys(faults).filter((name) => name !== slowKind || chance.isTrue(0.1));
+  const count = Math.ceil(chance.between(0, 6));
+  return Array.from({ length: count }, () => chance.oneOf(all));
+};
+
 /** Runs three replicas with random faults in virtual time. The same seed creates the same run. */
-export const simulate = (seed: number, options: RunOptions = {}): Run => {
+export const simulate = (seed: number, options: RunOptions = {}) => {
   const time = new Time();
   return inWorld(time, () => run(time, seed, options));
 };
 
-const run = (time: Time, seed: number, options: RunOptions): Run => {
+const run = (time: Time, seed: number, options: RunOptions) => {
   const chance = createChance(seed);
   const timeline = new Timeline(time);
   const record = (text: string): void => timeline.note(text);
@@ -271,8 +291,11 @@ const run = (time: Time, seed: number, options: RunOptions): Run => {
   checkTakeovers();
   return {
     ...timeline.result(seed),
-    ...{ isStopped, foreign: plan.foreign },
-    ...{ ...observer.counts(), isFree: plan.delayMs > 0, isUnnoticedLoss, durationMs: time.now() },
+    ...observer.counts(),
+    ...{ isStopped, foreign: plan.foreign, isFree: plan.delayMs > 0, durationMs: time.now() },
+    /** Whether the replicas stopped because the store lost a claim or a credit, unnoticed by all. */
+    isUnnoticedLoss,
+    /** How often a replica replaced the connection of another one. */
     takeovers: service.evictions.filter(({ client, by }) => client !== foreign && by !== foreign).length,
   };
 };
