@@ -20,8 +20,6 @@ import { startSdk } from '../otel/sdk.js';
 import { startLimitMs, waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
 
-// Servers take long to start on a busy machine. Only a test that hangs reaches this.
-
 /** Real servers with one fault each. Every output alone must show it within this time, in ms. */
 const limitMs = 5_000;
 const tickMs = 50;

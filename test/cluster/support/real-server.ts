@@ -74,8 +74,17 @@ export const startServer = async (kind: BrokerKind | 'nats-core', config?: strin
   };
 };
 
-/** Describes tests with a server that starts once, on a free port. The tests that each engine must pass come first, and `npm test` runs them. */
-export const describeServer = (kind: BrokerKind, tests: (server: () => RealServer) => void, config?: string): void => {
+/**
+ * Describes tests with a server that starts once, on a free port. The tests that each engine must pass come first, and `npm test` runs them.
+ *
+ * @param open - opens two engines of the same connections
+ */
+export const describeServer = (
+  kind: BrokerKind,
+  open: (server: RealServer, prefix?: string) => Promise<readonly [ClusterEngine, ClusterEngine]>,
+  tests: (server: () => RealServer) => void,
+  config?: string,
+): void => {
   describeInstalled(kind, `a real ${kind}-server`, () => {
     let server: RealServer;
     let engines: readonly [ClusterEngine, ClusterEngine];
@@ -142,6 +151,36 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
       expect(await one.read(id)).toEqual({ value: 'after', revision });
       // Its revisions are times, so none is reused.
       if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
+    });
+
+    /** Waits until the server has handled an engine's subscriptions. */
+    const settled = (engine: ClusterEngine) => engine.request('settled', Buffer.from(''), 20_000);
+
+    itInCi('puts the prefix before keys and subjects', async () => {
+      const [[a], [b]] = [await open(server, 'a.'), await open(server, 'b.')];
+      const [none] = engines;
+      await a.compareAndSet('key', 'one', undefined);
+      expect([await b.read('key'), await none.read('key')]).toEqual([undefined, undefined]);
+      expect(await none.read('a.key')).toMatchObject({ value: 'one' });
+      const received = Promise.all(
+        [a.subscribe('subject'), none.subscribe('a.subject')].map((each) => firstValueFrom(each)),
+      );
+      await Promise.all([settled(a), settled(none)]);
+      none.publish('subject', Buffer.from('without'));
+      a.publish('subject', Buffer.from('with'));
+      expect((await received).map((data) => Buffer.from(data).toString())).toEqual(['with', 'with']);
+    });
+
+    itInCi('keeps the subscriptions of an engine when another engine of the same connections ends', async () => {
+      const [before, after] = await open(server);
+      const old = [before.subscribe('successor').subscribe(), before.respond('owner', (data) => data).subscribe()];
+      const received = firstValueFrom(after.subscribe('successor'));
+      after.respond('owner', (data) => data).subscribe();
+      for (const subscription of old) subscription.unsubscribe();
+      // The answer of the server comes after the end of the old subscriptions.
+      expect(await after.request('owner', Buffer.from('?'), 20_000)).toMatchObject({ type: 'reply' });
+      engines[0].publish('successor', Buffer.from('message'));
+      expect(Buffer.from(await received).toString()).toBe('message');
     });
 
     tests(() => server);
