@@ -108,14 +108,10 @@ describeInstalled('nats', 'a log on JetStream', () => {
     running.unsubscribe();
     await bucket.put(`${name}.db`, 'no JSON');
     await expect(log.committed('db')).rejects.toMatchObject({ code: 'log-corrupt' });
-    await expect(lastValueFrom(log.consume$('db', done))).rejects.toMatchObject({
-      code: 'log-corrupt',
-    });
+    await expect(lastValueFrom(log.consume$('db', done))).rejects.toMatchObject({ code: 'log-corrupt' });
     await bucket.delete(`${name}.db`);
     expect(await log.committed('db')).toBeUndefined();
-    expect(await lastValueFrom(log.consume$('db', done).pipe(take(1)))).toMatchObject({
-      committed: 3,
-    });
+    expect(await lastValueFrom(log.consume$('db', done).pipe(take(1)))).toMatchObject({ committed: 3 });
     await writer.end();
   });
 
@@ -129,17 +125,9 @@ describeInstalled('nats', 'a log on JetStream', () => {
     await expect(append(log, [])).rejects.toMatchObject({ code: 'log-corrupt' });
     const { log: id } = ((await all(log)).at(-1) as { position: { log: string } }).position;
     const next = { offset: 2, frames: 1, holes: 0, at: 1_001 };
-    const header = {
-      ...next,
-      log: id,
-      boot: connections[0].info?.server_id,
-      state: [],
-      run: 'a',
-      generation: 0,
-    } as never as object;
-    const line = (more: object) => headerLine({ ...header, ...more } as never);
+    const writer = { log: id, boot: connections[0].info?.server_id, state: [], run: 'a', generation: 0 };
     // A writer that died between two parts of a record.
-    await publish(`${line({ next, part: 0, parts: 2 })}{"offset":2,`);
+    await publish(`${headerLine({ ...next, ...writer, next, part: 0, parts: 2 } as never)}{"offset":2,`);
     await append(log, [opened(2_000), frame(2, 2_001)]);
     expect(short(await all(log))).toEqual(['0:opened', '1:{"n":1}', '2:opened', '3:gap log-paused', '4:{"n":2}']);
     await expect(all(log, { onDamage: 'error' })).rejects.toMatchObject({ code: 'log-corrupt' });
