@@ -32,44 +32,37 @@ interface Peer {
   disconnected(): void;
 }
 
-interface Member<R> {
-  readonly replica: R;
-  /** Whether the engine has a connection to the replica, also through a black hole. */
-  isConnected: boolean;
-}
-
 export type SimulatedEngine<R extends Peer> = ReturnType<typeof createEngine<R>>;
 
 /** Creates the engine: the store, messages and requests, with their delays and losses. */
 export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: Store) => {
-  const members = new Map<R, Member<R>>();
+  /** The members, and whether the engine has a connection to each, also through a black hole. */
+  const connected = new Map<R, boolean>();
   const send = createLines(time);
   let isUp = true;
 
-  const memberOf = (replica: R): Member<R> | undefined => members.get(replica);
   const reaches = ({ conditions }: R): boolean =>
     isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
   const deliver = (from: R, to: R, action: () => void): void => {
     send(`${from.id}>${to.id}`, chance.between(0.2, 3), () => {
-      if (memberOf(to)?.isConnected && reaches(to)) to.run(action);
+      if (connected.get(to) && reaches(to)) to.run(action);
     });
   };
 
-  const connect = (member: Member<R>): void => {
-    const { replica } = member;
-    const canConnect = (): boolean => isUp && replica.conditions.link !== 'refused' && members.has(replica);
+  const connect = (replica: R): void => {
+    const canConnect = (): boolean => isUp && replica.conditions.link !== 'refused' && connected.has(replica);
     if (!canConnect()) {
-      if (!member.isConnected) return;
-      member.isConnected = false;
+      if (!connected.get(replica)) return;
+      connected.set(replica, false);
       replica.run(() => replica.disconnected());
       return;
     }
-    if (member.isConnected) return;
+    if (connected.get(replica)) return;
     // An engine's client waits before it reconnects.
     time.after(delayUpTo(chance, 2_000), () => {
-      if (!canConnect() || member.isConnected) return;
-      member.isConnected = true;
+      if (!canConnect() || connected.get(replica)) return;
+      connected.set(replica, true);
       replica.run(() => replica.input({ type: 'engine', isConnected: true }));
     });
   };
@@ -78,23 +71,18 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
     isUp: (): boolean => isUp,
     setUp: (up: boolean): void => {
       isUp = up;
-      for (const member of members.values()) connect(member);
+      for (const replica of connected.keys()) connect(replica);
     },
-    join: (replica: R): void => {
-      members.set(replica, { replica, isConnected: isUp });
-    },
-    leave: (replica: R): void => {
-      members.delete(replica);
-    },
+    join: (replica: R): void => void connected.set(replica, isUp),
+    leave: (replica: R): void => void connected.delete(replica),
     /** Disconnects a replica that the engine refuses, and connects it when it does not. */
     updateLink: (replica: R): void => {
-      const member = memberOf(replica);
-      if (member) connect(member);
+      if (connected.has(replica)) connect(replica);
     },
     access: (replica: R, id: number, access: (store: Store) => CallResult): void => {
       const { conditions } = replica;
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
-      if (!memberOf(replica)?.isConnected) return void time.after(1, () => end({ type: 'unknown' }));
+      if (!connected.get(replica)) return void time.after(1, () => end({ type: 'unknown' }));
       if (!reaches(replica)) return;
       // A request under way arrives even if the replica has stopped waiting.
       time.after(delayUpTo(chance, conditions.storeMs), () => {
@@ -104,27 +92,26 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
       });
     },
     ask: (replica: R, id: number, question: Ownership): void => {
-      if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
+      if (!connected.get(replica) || !reaches(replica)) return;
       const answered = (result: Input): void => {
         time.after(chance.between(0.2, 3), () => {
           if (reaches(replica)) replica.run(() => replica.input(result));
         });
       };
-      const owners = [...members.values()].filter((each) => each.isConnected && each.replica.isServing);
-      const owner = owners[0];
+      const [owner] = [...connected].flatMap(([each, isIn]) => (isIn && each.isServing ? [each] : []));
       if (owner === undefined) return answered({ type: 'ask', id, result: 'no-responders' });
-      deliver(replica, owner.replica, () => {
-        const report = owner.replica.asked(question, replica.id);
-        if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: report });
+      deliver(replica, owner, () => {
+        const report = owner.asked(question, replica.id);
+        if (report && reaches(owner)) answered({ type: 'ask', id, result: report });
       });
     },
     publish: (from: R, receive: (to: R) => void): void => {
-      if (!memberOf(from)?.isConnected || !reaches(from)) return;
-      for (const to of members.keys()) deliver(from, to, () => receive(to));
+      if (!connected.get(from) || !reaches(from)) return;
+      for (const to of connected.keys()) deliver(from, to, () => receive(to));
     },
     send: (replica: R, id: string, offer: Offer): void => {
-      const to = [...members.keys()].find((each) => each.id === id);
-      if (to && memberOf(replica)?.isConnected && reaches(replica))
+      const to = [...connected.keys()].find((each) => each.id === id);
+      if (to && connected.get(replica) && reaches(replica))
         deliver(replica, to, () => to.input({ type: 'offer', offer }));
     },
   };

@@ -64,17 +64,8 @@ interface Line {
 }
 
 const newLine = (): Line => ({
-  ...{
-    state: noFeed,
-    newestAt: undefined,
-    claims: [],
-    gap: undefined,
-    openedAt: -Infinity,
-    beginsAt: undefined,
-    delayedTo: -Infinity,
-    isBroken: true,
-    isAfterGap: false,
-  },
+  ...{ state: noFeed, newestAt: undefined, claims: [], gap: undefined, openedAt: -Infinity },
+  ...{ beginsAt: undefined, delayedTo: -Infinity, isBroken: true, isAfterGap: false },
 });
 
 /** Whether the connection isn't known to be complete, although it was open when the last event came. */
