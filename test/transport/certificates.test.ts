@@ -7,13 +7,21 @@ import { certificateFor } from '../support/certificate.js';
 import { optionsFor, outcomeOf, until } from '../support/feed.js';
 import { ca, failuresOf, tls } from '../support/two-origins.js';
 import { startTestLimitMs } from '../support/wait-for.js';
-import { accept, close, issue, startWire, text } from '../support/wire.js';
+import { accept, close, type HandshakeStep, issue, startWire, text } from '../support/wire.js';
 
 jest.setTimeout(startTestLimitMs);
 
 const other = await certificateFor();
 const day = 24 * 3_600_000;
 const noon = Date.parse('2011-01-01T12:00:00Z');
+
+/** Accepts a handshake. From then on, the service has another certificate. */
+const turning =
+  (...sent: Parameters<typeof accept>): HandshakeStep =>
+  (peer, service, n) => {
+    service.present(other);
+    accept(...sent)(peer, service, n);
+  };
 
 const threads: readonly (readonly [string, TradeFeedOptions])[] = [
   ['on this thread', {}],
@@ -24,13 +32,7 @@ describe.each(threads)('a feed that has worked, %s', (_, options) => {
   it('goes on after the ticket endpoint has had a wrong certificate for a while', async () => {
     await using wire = await startWire({
       tls,
-      handshake: [
-        (peer, service, n) => {
-          service.present(other);
-          accept(text('a'), close(1001))(peer, service, n);
-        },
-        accept(text('b')),
-      ],
+      handshake: [turning(text('a'), close(1001)), accept(text('b'))],
     });
     let refused = 0;
     const events = await until(tradeFeedEvents$('market', optionsFor(wire, { ...ca, ...options })), (event) => {
@@ -58,15 +60,7 @@ describe.each(threads)('a feed that has worked, %s', (_, options) => {
 
   // It can't be called in a worker.
   (options.receiveIn ? it.skip : it)('asks `classify`, which gets the verdict `backoff`', async () => {
-    await using wire = await startWire({
-      tls,
-      handshake: [
-        (peer, service, n) => {
-          service.present(other);
-          accept(close(1001))(peer, service, n);
-        },
-      ],
-    });
+    await using wire = await startWire({ tls, handshake: [turning(close(1001))] });
     const asked: string[] = [];
     const classify: TradeFeedOptions['classify'] = ({ code }, verdict) => {
       asked.push(`${code} ${verdict}`);
@@ -81,13 +75,7 @@ describe.each(threads)('a feed that has worked, %s', (_, options) => {
 it('a worker that takes over from one that has worked backs off as well', async () => {
   await using wire = await startWire({
     tls,
-    handshake: [
-      (peer, service, n) => {
-        service.present(other);
-        accept(text('a'))(peer, service, n);
-      },
-      accept(text('b')),
-    ],
+    handshake: [turning(text('a')), accept(text('b'))],
   });
   const { workers } = await import('../support/start-worker.js');
   const events$ = tradeFeedEvents$('market', optionsFor(wire, { ...ca, receiveIn: 'worker' }));
@@ -132,13 +120,7 @@ describe.each(threads)('a feed %s', (where, options) => {
   itWithNewerNode('trusts at its next attempt what the program trusts meanwhile', async () => {
     await using wire = await startWire({
       tls,
-      handshake: [
-        (peer, service, n) => {
-          service.present(other);
-          accept(text('a'), close(1001))(peer, service, n);
-        },
-        accept(text('b')),
-      ],
+      handshake: [turning(text('a'), close(1001)), accept(text('b'))],
     });
     trust(tls.cert);
     const events = await until(tradeFeedEvents$('market', optionsFor(wire, options)), (event) => {

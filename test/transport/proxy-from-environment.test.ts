@@ -157,20 +157,14 @@ describe('a failure while HTTPS_PROXY is set', () => {
     expect(message).toMatch(hint);
   });
 
-  it.each([
-    ['NO_PROXY names the host', { NO_PROXY: '0.0.0.0' }, direct],
-    ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, direct],
-    ['the host is this machine', {}, { ...direct, baseUrl: 'http://127.0.0.1:1' }],
-  ])("doesn't mention it if %s", async (_case, env, options) => {
+  it.each<[string, object, () => Promise<TradeFeedOptions> | TradeFeedOptions]>([
+    ['NO_PROXY names the host', { NO_PROXY: '0.0.0.0' }, () => ({})],
+    ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, () => ({})],
+    ['the host is this machine', {}, () => ({ baseUrl: 'http://127.0.0.1:1' })],
+    ['the feed uses the proxy', { HTTPS_PROXY: 'http://127.0.0.1:1' }, () => proxyFromEnvironment()],
+  ])("doesn't mention it if %s", async (_case, env, more) => {
     Object.assign(process.env, env);
-    const { code, message } = await failureOf(options);
-    expect(code).toBe('ticket-endpoint-unreachable');
-    expect(message).not.toContain('HTTPS_PROXY');
-  });
-
-  it("doesn't mention it if the feed uses the proxy", async () => {
-    process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
-    const { code, message } = await failureOf({ ...direct, ...(await proxyFromEnvironment()) });
+    const { code, message } = await failureOf({ ...direct, ...(await more()) });
     expect(code).toBe('ticket-endpoint-unreachable');
     expect(message).not.toContain('HTTPS_PROXY');
   });
@@ -250,24 +244,17 @@ describe('proxyFor', () => {
   });
 
   it('is a direct connection to this machine, with and without TLS', () => {
-    for (const url of [
-      'https://localhost',
-      'wss://127.0.0.1:8443/ws',
-      'https://127.0.0.2',
-      'https://[::1]',
-      'http://127.0.0.1',
-      'ws://[::1]',
-    ])
-      expect([url, proxyFor(new URL(url), { HTTPS_PROXY })]).toEqual([url, undefined]);
+    const here =
+      'https://localhost wss://127.0.0.1:8443/ws https://127.0.0.2 https://[::1] http://127.0.0.1 ws://[::1]';
+    for (const url of here.split(' ')) expect([url, proxyFor(new URL(url), { HTTPS_PROXY })]).toEqual([url, undefined]);
   });
 
-  it.each(['2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:443'])(
-    'recognizes the IPv6 address %s in NO_PROXY',
-    (NO_PROXY) => {
+  it('recognizes an IPv6 address in NO_PROXY', () => {
+    for (const NO_PROXY of ['2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:443']) {
       expect(proxyFor(new URL('https://[2001:db8::1]'), { HTTPS_PROXY, NO_PROXY })).toBeUndefined();
       expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })?.href).toBe(`${HTTPS_PROXY}/`);
-    },
-  );
+    }
+  });
 });
 
 describe('proxyOf', () => {

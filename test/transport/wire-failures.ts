@@ -23,16 +23,13 @@ const row = (stage: Row['stage'], what: string, seen: number | string, script: S
   ...(typeof seen === 'number' ? { status: seen } : { code: seen }),
   ...script,
 });
-const refused = (status: number, seconds?: number): Row =>
-  row('ticket', `${status}${seconds ? ' with Retry-After' : ''}`, status, {
-    ticket: [refuse(status, seconds ? { 'retry-after': `${seconds}` } : { location: '/elsewhere' })],
+const refusal = (stage: 'ticket' | 'handshake', status: number, seconds?: number): Row => {
+  const headers = seconds ? { 'retry-after': `${seconds}` } : { location: '/elsewhere' };
+  return row(stage, `${status}${seconds ? ' with Retry-After' : ''}`, status, {
+    ...(stage === 'ticket' ? { ticket: [refuse(status, headers)] } : { handshake: [refuseHandshake(status, headers)] }),
     ...(seconds && { retryAfterMs: seconds * 1_000 }),
   });
-const refusedHandshake = (status: number, seconds?: number): Row =>
-  row('handshake', `${status}${seconds ? ' with Retry-After' : ''}`, status, {
-    handshake: [refuseHandshake(status, seconds ? { 'retry-after': `${seconds}` } : { location: '/elsewhere' })],
-    ...(seconds && { retryAfterMs: seconds * 1_000 }),
-  });
+};
 const badTicket = (field: string, value: unknown): Row =>
   row('ticket', `200 with a bad ${field}: ${JSON.stringify(value)}`, 'invalid-ticket', {
     ticket: [issue({ [field]: value })],
@@ -59,6 +56,10 @@ const [dawn, noon, dusk] = ['2001-01-01', '2011-01-01', '2101-01-01'].map((day) 
 const expired = await certificateFor(undefined, { notBeforeDate: dawn, notAfterDate: noon });
 const notYetValid = await certificateFor(undefined, { notBeforeDate: dusk, notAfterDate: new Date('2102-01-01') });
 
+const checkedBy = (checkServerIdentity: () => Error): TradeFeedOptions => ({
+  tls: { ca: untrusted.cert, checkServerIdentity },
+});
+
 /** Certificates, each with options that refuse it, and the problem if another CA can't help. */
 export const refusedCertificates: readonly (readonly [
   what: string,
@@ -70,18 +71,8 @@ export const refusedCertificates: readonly (readonly [
   ['a certificate for another host', otherName, { tls: { ca: otherName.cert } }, 'host'],
   ['an expired certificate', expired, { tls: { ca: expired.cert } }, 'date'],
   ["a certificate that isn't valid yet", notYetValid, { tls: { ca: notYetValid.cert } }, 'date'],
-  [
-    'a certificate that checkServerIdentity refuses',
-    untrusted,
-    { tls: { ca: untrusted.cert, checkServerIdentity: () => notPinned } },
-    undefined,
-  ],
-  [
-    'a checkServerIdentity that throws',
-    untrusted,
-    { tls: { ca: untrusted.cert, checkServerIdentity: throwing(notPinned) } },
-    undefined,
-  ],
+  ['a certificate that checkServerIdentity refuses', untrusted, checkedBy(() => notPinned), undefined],
+  ['a checkServerIdentity that throws', untrusted, checkedBy(throwing(notPinned)), undefined],
 ];
 
 const lost = 'ticket-endpoint-unreachable';
@@ -90,9 +81,9 @@ const noHandshake = 'handshake-unreachable';
 const otherSubprotocol = 'subprotocol-mismatch';
 
 export const rows: readonly Row[] = [
-  ...[401, 403, 422, 429, 503, 408, 500, 307, 404].map((status) => refused(status)),
-  refused(429, 7),
-  refused(503, 3),
+  ...[401, 403, 422, 429, 503, 408, 500, 307, 404].map((status) => refusal('ticket', status)),
+  refusal('ticket', 429, 7),
+  refusal('ticket', 503, 3),
   row('ticket', 'reset', lost, { ticket: [(response) => response.socket?.destroy()] }),
   row('ticket', 'an answer that is not HTTP', lost, {
     ticket: [(response) => response.socket?.end(`garbage ${plantedKey}\r\n\r\n`)],
@@ -118,8 +109,8 @@ export const rows: readonly Row[] = [
   row('ticket', '200 with an endless body', 'invalid-ticket', { ticket: [refuse(200, {}, ' '.repeat(70_000))] }),
   badTicket('ticket', ''),
   badTicket('wss_url', 'ws://feed.example/ws'),
-  ...[400, 401, 503, 500, 408, 429, 302].map((status) => refusedHandshake(status)),
-  refusedHandshake(503, 4),
+  ...[400, 401, 503, 500, 408, 429, 302].map((status) => refusal('handshake', status)),
+  refusal('handshake', 503, 4),
   row('handshake', 'a 101 with a wrong Sec-WebSocket-Accept', 101, {
     handshake: [(peer) => peer.socket.write(switching(peer).replace(/Accept: .*/, 'Accept: bm8='))],
   }),
