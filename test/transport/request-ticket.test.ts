@@ -89,7 +89,6 @@ describe('requestTicket', () => {
 
   it.each<[string, string]>([
     ['/', '/v1/wss/tickets'],
-    ['/a/b', '/a/b/v1/wss/tickets'],
     ['/a/b///', '/a/b/v1/wss/tickets'],
   ])('keeps a path in the base address: %s', async (path, url) => {
     await using wire = await startWire();
@@ -135,18 +134,22 @@ describe('requestTicket', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(55);
   });
 
-  it('reports the status of a refusal whose body never ends', async () => {
-    await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
-    const failure = { code: 'invalid-api-key', status: 401 };
+  it.each<[string, TicketStep, object]>([
+    [
+      'whose body never ends',
+      (response) => void response.writeHead(401).write('x'),
+      { code: 'invalid-api-key', status: 401 },
+    ],
+    [
+      'whose connection breaks in the body',
+      (response) =>
+        void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy()),
+      { code: 'not-entitled' },
+    ],
+  ])('reports the status of a refusal %s', async (_, step, failure) => {
+    await using wire = await startWire({ ticket: [step] });
     // The head has to arrive before the deadline.
     await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
-  });
-
-  it('reports the status of a refusal even if the connection breaks in the body', async () => {
-    const broken: TicketStep = (response) =>
-      void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
-    await using wire = await startWire({ ticket: [broken] });
-    await expect(ask(wire)).rejects.toMatchObject({ code: 'not-entitled' });
   });
 
   it('reads at most the allowed size of a body', async () => {
@@ -349,7 +352,8 @@ describe('apiKey$', () => {
     },
   );
 
-  it('refuses a key that is too long, and shows only its length', async () => {
+  it('returns the key of the function, and refuses one that is too long, showing only its length', async () => {
+    expect((await keyOf(() => Promise.resolve('mine'))).reveal()).toBe('mine');
     const failure: unknown = await keyOf(() => 'planted'.repeat(10_000)).catch((error: unknown) => error);
     expect(failure).toMatchObject({
       code: 'invalid-options',
