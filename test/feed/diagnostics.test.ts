@@ -203,71 +203,67 @@ describe('warn without connection', () => {
     return createLifecycle(noop, { observe: (event, state) => warning.event(event as LoggableEvent, state) }).emit;
   };
 
-  describe('warnWithoutConnection', () => {
-    const failed = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined });
+  const failed = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined });
 
-    it('warns once, after the third failed attempt, with the code, the advice and the debug switch', () => {
-      const warn = started();
-      for (const event of [requested(1), failed, requested(2), failed, requested(3)]) warn(event);
-      expect(emitWarning).not.toHaveBeenCalled();
-      for (const event of [failed, failed, failed]) warn(event);
-      expect(emitWarning).toHaveBeenCalledTimes(1);
-      expect(emitWarning.mock.calls[0]).toEqual([
-        "No connection to https://feed.example.com has opened after 3 attempts of tradeFeed$('market') at app.js:3:1. " +
-          `credential-service-unavailable: ${failed.failure.message} The feed continues to try. ` +
-          'NODE_DEBUG=rx-trade-feed prints each event; the option `warnings: false` turns this warning off.',
-        { type: 'TradeFeedWarning', code: 'credential-service-unavailable' },
-      ]);
-      expect(emitWarning.mock.calls[0]?.[0]).toContain(failed.failure.advice);
-    });
-
-    it('warns after 5 s without a connection, and says what the feed waits for or why it failed last', () => {
-      using _time = fakeTimers();
-      const [waits, limited, open] = [started(), started(), started()];
-      waits(requested(1));
-      for (const event of [requested(1), disconnected(2, { stage: 'ticket', status: 429, closeCode: undefined })])
-        limited(event);
-      for (const event of [requested(1), opened(2), failed, failed, failed]) open(event);
-      jest.advanceTimersByTime(4_999);
-      expect(emitWarning).not.toHaveBeenCalled();
-      jest.advanceTimersByTime(60_000);
-      expect(emitWarning.mock.calls).toEqual([
-        [
-          expect.stringMatching(/has opened after 5 s of .* ticket-endpoint-unreachable: No ticket after 5 s\. Check /),
-          { type: 'TradeFeedWarning', code: 'ticket-endpoint-unreachable' },
-        ],
-        [
-          expect.stringMatching(/has opened after 1 attempt of .* ticket-rate-limited: /),
-          { type: 'TradeFeedWarning', code: 'ticket-rate-limited' },
-        ],
-      ]);
-    });
+  it('warns once, after the third failed attempt, with the code, the advice and the debug switch', () => {
+    const warn = started();
+    for (const event of [requested(1), failed, requested(2), failed, requested(3)]) warn(event);
+    expect(emitWarning).not.toHaveBeenCalled();
+    for (const event of [failed, failed, failed]) warn(event);
+    expect(emitWarning).toHaveBeenCalledTimes(1);
+    expect(emitWarning.mock.calls[0]).toEqual([
+      "No connection to https://feed.example.com has opened after 3 attempts of tradeFeed$('market') at app.js:3:1. " +
+        `credential-service-unavailable: ${failed.failure.message} The feed continues to try. ` +
+        'NODE_DEBUG=rx-trade-feed prints each event; the option `warnings: false` turns this warning off.',
+      { type: 'TradeFeedWarning', code: 'credential-service-unavailable' },
+    ]);
+    expect(emitWarning.mock.calls[0]?.[0]).toContain(failed.failure.advice);
   });
 
-  describe('a feed without a connection', () => {
-    const unavailable = { ticket: [refuse(503)] };
-    const attempts = (wire: { readonly tickets: readonly unknown[] }, count: number) =>
-      waitFor(() => wire.tickets.length >= count);
+  it('warns after 5 s without a connection, and says what the feed waits for or why it failed last', () => {
+    using _time = fakeTimers();
+    const [waits, limited, open] = [started(), started(), started()];
+    waits(requested(1));
+    for (const event of [requested(1), disconnected(2, { stage: 'ticket', status: 429, closeCode: undefined })])
+      limited(event);
+    for (const event of [requested(1), opened(2), failed, failed, failed]) open(event);
+    jest.advanceTimersByTime(4_999);
+    expect(emitWarning).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(60_000);
+    expect(emitWarning.mock.calls).toEqual([
+      [
+        expect.stringMatching(/has opened after 5 s of .* ticket-endpoint-unreachable: No ticket after 5 s\. Check /),
+        { type: 'TradeFeedWarning', code: 'ticket-endpoint-unreachable' },
+      ],
+      [
+        expect.stringMatching(/has opened after 1 attempt of .* ticket-rate-limited: /),
+        { type: 'TradeFeedWarning', code: 'ticket-rate-limited' },
+      ],
+    ]);
+  });
 
-    it.each<[string, TradeFeedOptions]>([
-      ['on the main thread', {}],
-      ['in a worker', { receiveIn: 'worker' }],
-    ])('warns once per subscription of tradeFeed$, %s', async (_name, options) => {
-      await using wire = await startWire(unavailable);
-      const silent = tradeFeed$('market', optionsFor(wire, { ...options, warnings: false })).subscribe();
-      await attempts(wire, 4);
-      silent.unsubscribe();
-      expect(emitWarning).not.toHaveBeenCalled();
-      const feed$ = tradeFeed$('market', optionsFor(wire, options));
-      for (const warnings of [1, 2]) {
-        const subscription = feed$.subscribe();
-        await waitFor(() => emitWarning.mock.calls.length >= warnings);
-        await attempts(wire, wire.tickets.length + 3);
-        subscription.unsubscribe();
-        expect(emitWarning).toHaveBeenCalledTimes(warnings);
-      }
-      expect(JSON.stringify(emitWarning.mock.calls)).not.toContain(plantedKey);
-      expect(emitWarning.mock.calls[0]?.[0]).toMatch(/tradeFeed\$\('market'\) at .*diagnostics\.test\.ts:\d+/);
-    });
+  const unavailable = { ticket: [refuse(503)] };
+  const attempts = (wire: { readonly tickets: readonly unknown[] }, count: number) =>
+    waitFor(() => wire.tickets.length >= count);
+
+  it.each<[string, TradeFeedOptions]>([
+    ['on the main thread', {}],
+    ['in a worker', { receiveIn: 'worker' }],
+  ])('warns once per subscription of tradeFeed$, %s', async (_name, options) => {
+    await using wire = await startWire(unavailable);
+    const silent = tradeFeed$('market', optionsFor(wire, { ...options, warnings: false })).subscribe();
+    await attempts(wire, 4);
+    silent.unsubscribe();
+    expect(emitWarning).not.toHaveBeenCalled();
+    const feed$ = tradeFeed$('market', optionsFor(wire, options));
+    for (const warnings of [1, 2]) {
+      const subscription = feed$.subscribe();
+      await waitFor(() => emitWarning.mock.calls.length >= warnings);
+      await attempts(wire, wire.tickets.length + 3);
+      subscription.unsubscribe();
+      expect(emitWarning).toHaveBeenCalledTimes(warnings);
+    }
+    expect(JSON.stringify(emitWarning.mock.calls)).not.toContain(plantedKey);
+    expect(emitWarning.mock.calls[0]?.[0]).toMatch(/tradeFeed\$\('market'\) at .*diagnostics\.test\.ts:\d+/);
   });
 });
