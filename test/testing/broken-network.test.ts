@@ -1,10 +1,12 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { Subject } from 'rxjs';
+import { tradeFeedEvents$ } from '../../src/index.js';
 import type { WireTicket } from '../../src/protocol/contract.js';
 import { certificateFor } from '../support/certificate.js';
 import { fakeTimers } from '../support/fake-timers.js';
+import { optionsFor, until } from '../support/feed.js';
 import { portOf } from '../support/gate.js';
 import { waitFor } from '../support/wait-for.js';
 import {
@@ -156,10 +158,13 @@ describe('stall', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('ends at the shutdown, which closes with 1001 and answers pending requests with 503', async () => {
+  it.each<[string, (service: TradeFeedService) => void]>([
+    ['a stall', (service) => service.stall()],
+    ['a slow endpoint', (service) => service.setTicketEndpoint({ delayMs: 60_000, status: 500 })],
+  ])('and %s end at the shutdown, which closes with 1001 and answers pending requests with 503', async (_, act) => {
     const { service, key } = await withKey(start());
     const { closed, first } = await connectNew(service);
-    service.stall();
+    act(service);
     service.push('market', 'last');
     const answer = postTicket(service, key);
     await quiet();
@@ -197,15 +202,6 @@ describe('setTicketEndpoint', () => {
     service.setTicketEndpoint({});
     await takeTicket(service, key);
     expect(events).toMatchObject([{ type: 'fault', endpoint: 'ticket', status: 429 }, { type: 'ticket-issued' }]);
-  });
-
-  it('answers pending requests with 503 at the shutdown, without delaying it', async () => {
-    const service = await start();
-    service.setTicketEndpoint({ delayMs: 60_000, status: 500 });
-    const answer = postTicket(service, service.createAccount().createApiKey());
-    await quiet();
-    await service.shutdown();
-    expect(errorCode(await answer)).toBe('shutting-down');
   });
 });
 
@@ -368,10 +364,12 @@ const mockDate = (now: number): void => {
   });
 };
 
-it('with a mocked Date, long ago, tickets are valid for a minute, and each answer has the Date of the test', async () => {
+describe('with a mocked Date, long ago', () => {
   const now = Date.parse('2001-02-03T04:05:06.789Z');
-  mockDate(now);
-  try {
+  beforeEach(() => mockDate(now));
+  afterEach(() => void jest.useRealTimers());
+
+  it('tickets are valid for a minute, and each answer has the Date of the test', async () => {
     const { service, key } = await withKey(start());
     const granted = await postTicket(service, key);
     const ticket = granted.body as WireTicket;
@@ -380,7 +378,23 @@ it('with a mocked Date, long ago, tickets are valid for a minute, and each answe
     const refused = [await postTicket(service, 'wrong'), await refusedHandshake(ticket)];
     expect(refused.map(({ status }) => status)).toEqual([401, 401]);
     for (const { headers } of [granted, ...refused]) expect(headers['date']).toBe(new Date(now).toUTCString());
-  } finally {
-    jest.useRealTimers();
-  }
+  });
+
+  it.each(['main', 'worker'] as const)('sends frames to a client in %s, also after a reconnect', async (receiveIn) => {
+    const service = await start();
+    const account = service.createAccount();
+    service.events$.subscribe(({ type }) => type === 'handshake-accepted' && service.push('market', 'a frame'));
+    let frames = 0;
+    const options = { ...optionsFor(service, { receiveIn }), apiKey: account.createApiKey() };
+    const events = await until(tradeFeedEvents$('market', options), ({ type }) => {
+      if (type === 'frame' && (frames += 1) === 1) account.expireAccess();
+      return frames === 2;
+    });
+    const expiresAt = new Date(now + 60_000).toISOString();
+    expect(events.filter(({ type }) => type === 'disconnected' || type === 'ticket-issued')).toMatchObject([
+      { expiresAt },
+      { failure: { code: 'access-expired' } },
+      { expiresAt },
+    ]);
+  });
 });
