@@ -173,24 +173,20 @@ describe('account use', () => {
 });
 
 describe('call place', () => {
-  const inside = join(process.cwd(), 'src', 'app.js');
+  const inside = pathToFileURL(join(process.cwd(), 'src', 'app.js')).href;
 
   afterEach(() => void jest.restoreAllMocks());
 
   it.each([
-    [
-      'a named function of a module',
-      `    at run (${pathToFileURL(inside).href}:12:3)`,
-      `${join('src', 'app.js')}:12:3`,
-    ],
-    ['a module', `    at ${pathToFileURL(inside).href}:4:5`, `${join('src', 'app.js')}:4:5`],
-    ['a file outside the working directory', '    at run (/elsewhere/app.js:1:2)', '/elsewhere/app.js:1:2'],
-    ['code after an `await`', '    at async /elsewhere/app.js:1:2', '/elsewhere/app.js:1:2'],
-    ['native code', '    at Array.map (<anonymous>)', 'an unknown place'],
+    ['a named function of a module', `at run (${inside}:12:3)`, `${join('src', 'app.js')}:12:3`],
+    ['a module', `at ${inside}:4:5`, `${join('src', 'app.js')}:4:5`],
+    ['a file outside the working directory', 'at run (/elsewhere/app.js:1:2)', '/elsewhere/app.js:1:2'],
+    ['code after an `await`', 'at async /elsewhere/app.js:1:2', '/elsewhere/app.js:1:2'],
+    ['native code', 'at Array.map (<anonymous>)', 'an unknown place'],
     ['a stack that is too short', '', 'an unknown place'],
   ])('names the place of %s', (_, line, place) => {
     jest.spyOn(Error, 'captureStackTrace').mockImplementation((trace) => {
-      Object.assign(trace, { stack: `Error\n    at first (first.js:1:1)${line && `\n${line}`}` });
+      Object.assign(trace, { stack: `Error\n    at first (first.js:1:1)${line && `\n    ${line}`}` });
     });
     expect(callPlace()).toBe(place);
   });

@@ -258,15 +258,9 @@ describe('the option tls', () => {
   });
 
   it.each([
-    ...[
-      { ca: marker },
-      { ca: brokenPem },
-      { ca: `${cert}\n${brokenPem}` },
-      { ca: [], servername: 5 },
-      { passphrase: 47_110_815 },
-    ],
-    ...[{ honorCipherOrder: 'yes' }, { rejectUnauthorized: 'false' }, { checkServerIdentity: 'x' }],
-    ...[{ allowPartialTrustChain: 1 }, { ALPNCallback: marker }],
+    ...[{ ca: marker }, { ca: brokenPem }, { ca: `${cert}\n${brokenPem}` }, { ca: [], servername: 5 }],
+    ...[{ passphrase: 47_110_815 }, { honorCipherOrder: 'yes' }, { rejectUnauthorized: 'false' }],
+    ...[{ checkServerIdentity: 'x' }, { allowPartialTrustChain: 1 }, { ALPNCallback: marker }],
   ])('refuses %p by the name of the part, without showing a secret', (tls) => {
     const error = refused('tls', tls);
     expect(error.message).toContain(`\`tls.${Object.keys(tls).at(-1)}\` must be `);

@@ -91,15 +91,9 @@ describe('a service with TLS', () => {
   });
 
   it('needs a valid key and certificate, and prints neither', async () => {
-    const other = await certificateFor();
-    for (const bad of [
-      { key: 'no key', cert: tls.cert },
-      { key: other.key, cert: tls.cert },
-    ]) {
-      await expect(startTradeFeedService({ tls: bad })).rejects.toThrow(
-        /`tls` must be a PEM key and its PEM certificate \(/,
-      );
-    }
+    const message = /`tls` must be a PEM key and its PEM certificate \(/;
+    for (const key of ['no key', (await certificateFor()).key])
+      await expect(startTradeFeedService({ tls: { key, cert: tls.cert } })).rejects.toThrow(message);
   });
 });
 
@@ -343,11 +337,8 @@ describe('calls with invalid values', () => {
     ['createAccount', [{ name: 'x' }], "`name` doesn't exist: the options are plan, active, entitled"],
     ['setPlan', ['gold'], '`plan` must'],
     ['createApiKey', ['line\n'], '`key` ends with a line break. Remove it'],
-    ...['', 'two words', 'né', null, 7].map((value): [string, unknown[], string] => [
-      'createApiKey',
-      [value],
-      '`key` must',
-    ]),
+    ['createApiKey', ['two words'], '`key` must'],
+    ['createApiKey', [null], '`key` must'],
     ['createApiKey', ['taken'], '`key` must be new, but it is already a key of account-1. Pass another one'],
     ['push', ['candles', 'x'], '`feed` must'],
     ['push', ['market', { a: 1 }], '`payload` must'],
@@ -366,11 +357,8 @@ describe('calls with invalid values', () => {
   ])('%s refuses %j, and names what is wrong', async (method, values, message) => {
     const service = await start();
     service.createAccount().createApiKey('taken');
-    const calls = { ...service, ...service.createAccount() } as unknown as Record<
-      string,
-      (...values: unknown[]) => void
-    >;
-    expect(() => calls[method]?.(...values)).toThrow(message);
+    const calls: Record<string, unknown> = { ...service, ...service.createAccount() };
+    expect(() => (calls[method] as (...values: unknown[]) => void)(...values)).toThrow(message);
   });
 
   it('restart rejects with the reason, and the service keeps running', async () => {

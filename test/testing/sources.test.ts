@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { marketBatches$, pendingTransactions$, type SourceOptions } from 'rx-trade-feed/testing';
-import { firstValueFrom, type Observable, take, toArray, VirtualTimeScheduler } from 'rxjs';
+import { firstValueFrom, type Observable, take, toArray } from 'rxjs';
 import { paced$ } from '../../src/testing/sources.js';
 import { manualClock } from './service-under-test.js';
 
@@ -99,23 +99,17 @@ describe('the pace of a source', () => {
   });
 
   it('catches up on at most a tenth of a second when the process was blocked', () => {
-    const scheduler = new VirtualTimeScheduler();
+    const { scheduler, advance } = manualClock();
     let heldUpMs = 0;
-    const now = () => scheduler.frame + heldUpMs;
+    const clock = { now: () => scheduler.now() + heldUpMs, schedule: scheduler.schedule.bind(scheduler) };
     const values: number[] = [];
-    const subscription = paced$(1_000, counter, {
-      now,
-      schedule: scheduler.schedule.bind(scheduler),
-    }).subscribe((value) => values.push(value));
-    scheduler.maxFrames = 4;
-    scheduler.flush();
+    const subscription = paced$(1_000, counter, clock).subscribe((value) => values.push(value));
+    advance(4);
     expect(values).toHaveLength(4);
     heldUpMs = 5_000;
-    scheduler.maxFrames = 8;
-    scheduler.flush();
+    advance(4);
     expect(values).toHaveLength(104);
-    scheduler.maxFrames = 12;
-    scheduler.flush();
+    advance(4);
     subscription.unsubscribe();
     // The sequence has no hole: skipped values were never created.
     expect(values).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));
