@@ -180,28 +180,26 @@ it.each(Object.entries(addresses))('says in one sentence what is wrong with the 
   expect(fromEnvironment.message).toBe(invalid(`\`baseUrl\` (from TRADE_FEED_BASE_URL) ${problem}`));
 });
 
-describe('a key with white space around it', () => {
-  const edges: Readonly<Record<string, string>> = {
-    [`${marker} `]: 'ends with a space. Remove it',
-    [`${marker}\r\n`]: 'ends with a line break. Remove it',
-    [`${marker}\t`]: 'ends with white space. Remove it',
-    [` ${marker}`]: 'begins with a space. Remove it',
-    [`\ufeff${marker}`]: 'begins with white space. Remove it',
-  };
-  it.each(Object.entries(edges))('says so without showing it: %j', async (key, problem) => {
-    const { baseUrl } = valid;
-    const option = refusalOf(() => resolveOptions({ apiKey: key }));
-    expect(option.message).toBe(invalid(`\`apiKey\` ${problem}`));
-    process.env['TRADE_FEED_API_KEY'] = key;
-    const fromEnvironment = refusalOf(() => resolveTicketOptions({ baseUrl }));
-    expect(fromEnvironment.message).toBe(invalid(`\`apiKey\` (from TRADE_FEED_API_KEY) ${problem}`));
-    const later = of('market' as const).pipe(requestTicket({ baseUrl, apiKey: () => key }));
-    const returned = await firstValueFrom(later).catch((error: unknown) => error);
-    expect((returned as Error).message).toBe(invalid(`\`apiKey\` is a function whose key ${problem}`));
-    for (const error of [option, fromEnvironment, returned])
-      expect(everythingOf(error as TradeFeedError)).not.toContain(marker);
-    expect(() => new Secret(key)).toThrow(new TypeError(`A secret ${problem}.`));
-  });
+const edges: Readonly<Record<string, string>> = {
+  [`${marker} `]: 'ends with a space. Remove it',
+  [`${marker}\r\n`]: 'ends with a line break. Remove it',
+  [`${marker}\t`]: 'ends with white space. Remove it',
+  [` ${marker}`]: 'begins with a space. Remove it',
+  [`\ufeff${marker}`]: 'begins with white space. Remove it',
+};
+it.each(Object.entries(edges))('says what is wrong with white space around a key: %j', async (key, problem) => {
+  const { baseUrl } = valid;
+  const option = refusalOf(() => resolveOptions({ apiKey: key }));
+  expect(option.message).toBe(invalid(`\`apiKey\` ${problem}`));
+  process.env['TRADE_FEED_API_KEY'] = key;
+  const fromEnvironment = refusalOf(() => resolveTicketOptions({ baseUrl }));
+  expect(fromEnvironment.message).toBe(invalid(`\`apiKey\` (from TRADE_FEED_API_KEY) ${problem}`));
+  const later = of('market' as const).pipe(requestTicket({ baseUrl, apiKey: () => key }));
+  const returned = await firstValueFrom(later).catch((error: unknown) => error);
+  expect((returned as Error).message).toBe(invalid(`\`apiKey\` is a function whose key ${problem}`));
+  for (const error of [option, fromEnvironment, returned])
+    expect(everythingOf(error as TradeFeedError)).not.toContain(marker);
+  expect(() => new Secret(key)).toThrow(new TypeError(`A secret ${problem}.`));
 });
 
 describe('an unknown option', () => {
@@ -268,17 +266,15 @@ describe('the option tls', () => {
   });
 });
 
-describe('resolveOptions', () => {
-  it('accepts its own result as options, and returns it unchanged', () => {
-    const backoff = { jitter: 'none', random: () => 0.5 } as const;
-    const more = { tls: { ca: cert }, agent: new HttpsAgent(), dispatcher };
-    const once = resolveOptions({ apiKey: 'k', idleTimeoutMs: 0, backoff, classify: () => 'stop', ...more });
-    const twice = resolveOptions(once);
-    expect(twice).toEqual(once);
-    expect(twice.apiKey).toBe(once.apiKey);
-    expect(Object.keys(twice).sort()).toEqual(Object.keys(once).sort());
-    expect(resolveOptions(resolveOptions())).toEqual(resolveOptions());
-  });
+it('resolveOptions accepts its own result as options, and returns it unchanged', () => {
+  const backoff = { jitter: 'none', random: () => 0.5 } as const;
+  const more = { tls: { ca: cert }, agent: new HttpsAgent(), dispatcher };
+  const once = resolveOptions({ apiKey: 'k', idleTimeoutMs: 0, backoff, classify: () => 'stop', ...more });
+  const twice = resolveOptions(once);
+  expect(twice).toEqual(once);
+  expect(twice.apiKey).toBe(once.apiKey);
+  expect(Object.keys(twice).sort()).toEqual(Object.keys(once).sort());
+  expect(resolveOptions(resolveOptions())).toEqual(resolveOptions());
 });
 
 describe('the environment', () => {

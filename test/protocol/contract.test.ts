@@ -155,17 +155,15 @@ describe('retryAfterMs', () => {
   });
 });
 
-describe('printable', () => {
-  it.each([
-    ['plain text, € and 漢 and 🙂', 'plain text, € and 漢 and 🙂'],
-    ['a\r\nb\tc\u0000', 'a␍␊b␉c␀'],
-    ['\u001b[31mred\u007f', '␛[31mred␡'],
-    ['\u001f !~', '␟ !~'],
-    ['a\u0085b\u009bc\u2028d\u202ee\u2066f', 'a�b�c�d�e�f'],
-    ['\u061c\u200e\u200f\u2029\u202a\u2069', '�'.repeat(6)],
-  ])('replaces characters that control a terminal: %j', (text, shown) => {
-    expect(printable(text)).toBe(shown);
-  });
+it.each([
+  ['plain text, € and 漢 and 🙂', 'plain text, € and 漢 and 🙂'],
+  ['a\r\nb\tc\u0000', 'a␍␊b␉c␀'],
+  ['\u001b[31mred\u007f', '␛[31mred␡'],
+  ['\u001f !~', '␟ !~'],
+  ['a\u0085b\u009bc\u2028d\u202ee\u2066f', 'a�b�c�d�e�f'],
+  ['\u061c\u200e\u200f\u2029\u202a\u2069', '�'.repeat(6)],
+])('printable replaces characters that control a terminal: %j', (text, shown) => {
+  expect(printable(text)).toBe(shown);
 });
 
 const decoded = (body: unknown): Ticket => {
@@ -335,16 +333,14 @@ describe('redactor', () => {
   });
 });
 
-describe('isCredential', () => {
-  it('accepts nothing that could end a header line', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: character }), (text) => {
-        const visible = [...text].every((char) => char > ' ' && char < '\u007f');
-        expect(isCredential(text)).toBe(text !== '' && visible);
-      }),
-      { numRuns: cases(100) },
-    );
-  });
+it('isCredential accepts nothing that could end a header line', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: character }), (text) => {
+      const visible = [...text].every((char) => char > ' ' && char < '\u007f');
+      expect(isCredential(text)).toBe(text !== '' && visible);
+    }),
+    { numRuns: cases(100) },
+  );
 });
 
 it('clampMs returns a valid delay unchanged, and shortens any other to the longest that timers accept', () => {

@@ -36,37 +36,33 @@ const quiet = async (): Promise<void> => {
   for (let n = 0; n < 50; n += 1) await turn();
 };
 
-describe('dropConnections', () => {
-  it.each([false, true])(
-    'cuts each open connection without a close frame, after its frames (TLS: %s)',
-    async (isTls) => {
-      const tls = isTls ? await certificateFor() : undefined;
-      const { service, key } = await withKey(start({ tls }));
-      const socket = await connectAs(service, key, undefined, tls?.cert);
-      const events = recordEvents(service);
-      service.push('market', 'last');
-      service.dropConnections();
-      expect(await socket.closed).toEqual({ code: 1006, reason: '' });
-      expect(await socket.first(1)).toEqual(['last']);
-      expect(events).toMatchObject([{ type: 'connection-closed', code: 1006, reason: '', by: 'service', frames: 1 }]);
-    },
-  );
-});
-
-describe('closeConnections', () => {
-  it.each([
-    [1000, ''],
-    [1009, ''],
-    [1011, 'broken'],
-    [4999, 'é'.repeat(61)],
-  ])('closes each open connection with %d "%s"', async (code, reason) => {
-    const service = await start();
-    const sockets = [await connectNew(service), await connectNew(service)];
+it.each([false, true])(
+  'dropConnections cuts each open connection without a close frame, after its frames (TLS: %s)',
+  async (isTls) => {
+    const tls = isTls ? await certificateFor() : undefined;
+    const { service, key } = await withKey(start({ tls }));
+    const socket = await connectAs(service, key, undefined, tls?.cert);
     const events = recordEvents(service);
-    service.closeConnections(code, reason);
-    for (const { closed } of sockets) expect(await closed).toEqual({ code, reason });
-    expect(events).toMatchObject(sockets.map(() => ({ type: 'connection-closed', code, reason, by: 'service' })));
-  });
+    service.push('market', 'last');
+    service.dropConnections();
+    expect(await socket.closed).toEqual({ code: 1006, reason: '' });
+    expect(await socket.first(1)).toEqual(['last']);
+    expect(events).toMatchObject([{ type: 'connection-closed', code: 1006, reason: '', by: 'service', frames: 1 }]);
+  },
+);
+
+it.each([
+  [1000, ''],
+  [1009, ''],
+  [1011, 'broken'],
+  [4999, 'é'.repeat(61)],
+])('closeConnections closes each open connection with %d "%s"', async (code, reason) => {
+  const service = await start();
+  const sockets = [await connectNew(service), await connectNew(service)];
+  const events = recordEvents(service);
+  service.closeConnections(code, reason);
+  for (const { closed } of sockets) expect(await closed).toEqual({ code, reason });
+  expect(events).toMatchObject(sockets.map(() => ({ type: 'connection-closed', code, reason, by: 'service' })));
 });
 
 describe('stall', () => {

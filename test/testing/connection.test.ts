@@ -33,42 +33,38 @@ const liveOnClock = async (
   return { scheduler, advance, service, ...(await live(service, 'market', account)) };
 };
 
-describe('one live connection per user (contract 3.2, 8)', () => {
-  it.each([
-    ['the same key and feed', 'market', false],
-    ['another key', 'market', true],
-    ['another feed', 'raw', false],
-    ['another key and feed', 'raw', true],
-  ])('closes with 4001 when the user opens another one with %s', async (_, feed, isOtherKey) => {
-    const service = await start({ limits: { freeDelayMs: 0 } });
-    const { account, key, socket: old } = await live(service, 'market');
-    const events = recordEvents(service);
-    const next = await connectAs(service, isOtherKey ? account.createApiKey() : key, feed);
-    expect(await old.closed).toEqual({ code: 4001, reason: 'connection replaced' });
-    service.push('market', 'to market');
-    service.push('raw', 'to raw');
-    expect(await next.first(1)).toEqual([`to ${feed}`]);
-    expect(old.messages).toEqual([]);
-    expect(events.filter(({ type }) => type !== 'ticket-issued')).toMatchObject([
-      { type: 'handshake-accepted', connection: 2, feed },
-      { type: 'connection-closed', connection: 1, feed: 'market', code: 4001, reason: 'connection replaced' },
-    ]);
-  });
+it.each([
+  ['the same key and feed', 'market', false],
+  ['another key', 'market', true],
+  ['another feed', 'raw', false],
+  ['another key and feed', 'raw', true],
+])('a connection (contract 3.2) gets 4001 when its user opens one with %s', async (_, feed, isOtherKey) => {
+  const service = await start({ limits: { freeDelayMs: 0 } });
+  const { account, key, socket: old } = await live(service, 'market');
+  const events = recordEvents(service);
+  const next = await connectAs(service, isOtherKey ? account.createApiKey() : key, feed);
+  expect(await old.closed).toEqual({ code: 4001, reason: 'connection replaced' });
+  service.push('market', 'to market');
+  service.push('raw', 'to raw');
+  expect(await next.first(1)).toEqual([`to ${feed}`]);
+  expect(old.messages).toEqual([]);
+  expect(events.filter(({ type }) => type !== 'ticket-issued')).toMatchObject([
+    { type: 'handshake-accepted', connection: 2, feed },
+    { type: 'connection-closed', connection: 1, feed: 'market', code: 4001, reason: 'connection replaced' },
+  ]);
 });
 
-describe('a message from a client (contract 3.2, 4.2 rule 3)', () => {
-  // The fuzz tests have other messages, fragments and pings.
-  it('closes with 1008 server push only, and is a violation', async () => {
-    const service = await start();
-    const { socket } = await live(service, 'raw');
-    const events = recordEvents(service);
-    socket.ws.send(Buffer.alloc(2 * 1024 * 1024));
-    expect(await socket.closed).toEqual({ code: 1008, reason: 'server push only' });
-    expect(events).toMatchObject([
-      { type: 'violation', rule: 'client-message', account: 'account-1', feed: 'raw', connection: 1 },
-      { type: 'connection-closed', code: 1008, reason: 'server push only', by: 'service', account: 'account-1' },
-    ]);
-  });
+// The fuzz tests have other messages, fragments and pings.
+it('a message from a client (contract 3.2, 4.2 rule 3) closes with 1008 server push only, and is a violation', async () => {
+  const service = await start();
+  const { socket } = await live(service, 'raw');
+  const events = recordEvents(service);
+  socket.ws.send(Buffer.alloc(2 * 1024 * 1024));
+  expect(await socket.closed).toEqual({ code: 1008, reason: 'server push only' });
+  expect(events).toMatchObject([
+    { type: 'violation', rule: 'client-message', account: 'account-1', feed: 'raw', connection: 1 },
+    { type: 'connection-closed', code: 1008, reason: 'server push only', by: 'service', account: 'account-1' },
+  ]);
 });
 
 describe('an account that loses access (contract 3.2, 5 rule 4)', () => {
@@ -112,22 +108,15 @@ describe('an account that loses access (contract 3.2, 5 rule 4)', () => {
 });
 
 describe('a slow client (contract 3.2, 8)', () => {
-  const untilClosed = async (service: TradeFeedService, feed: 'market' | 'raw', payload: Buffer) => {
-    const closed = nextEvent(service, 'connection-closed');
-    const pushing = interval(0).subscribe(() => {
-      service.push(feed, payload);
-    });
-    const event = await closed;
-    pushing.unsubscribe();
-    return event;
-  };
-
   it('is closed with 1013 if it does not read, after the frames before, without affecting other clients', async () => {
     const service = await start({ limits: { backlogBytes: 256 * 1024 } });
     const slow = await live(service, 'raw', { plan: 'developer' });
     const quick = await live(service, 'raw', { plan: 'developer' });
     slow.socket.ws.pause();
-    const event = await untilClosed(service, 'raw', Buffer.alloc(64 * 1024));
+    const closed = nextEvent(service, 'connection-closed');
+    const pushing = interval(0).subscribe(() => service.push('raw', Buffer.alloc(64 * 1024)));
+    const event = await closed;
+    pushing.unsubscribe();
     expect(event).toMatchObject({ account: 'account-1', code: 1013, reason: 'client too slow', by: 'service' });
     slow.socket.ws.resume();
     expect(await slow.socket.closed).toEqual({ code: 1013, reason: 'client too slow' });

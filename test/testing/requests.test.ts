@@ -21,35 +21,33 @@ import { manualClock, serviceFactory, withKey } from './service-under-test.js';
 
 const start = serviceFactory();
 
-describe('a ticket (contract 2.1, 4.1)', () => {
-  it.each<[string, object | undefined, string, string]>([
-    ['the market feed if the request has no body', undefined, 'market', 'mmp.trade-batch.v1'],
-    ['the market feed if the body names none', {}, 'market', 'mmp.trade-batch.v1'],
-    ['the market feed', { feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
-    ['the raw feed', { feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
-  ])('is for %s', async (_, request, feed, subprotocol) => {
-    const { service, key } = await withKey(start());
-    const before = Date.now();
-    const { status, headers, body } = await postTicket(service, key, request);
-    const after = Date.now();
-    expect(status).toBe(200);
-    expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
-    expect(body).toEqual({
-      ticket: expect.stringMatching(/^ticket_[\w-]{32}$/),
-      token_type: 'Bearer',
-      expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      wss_url: `${service.baseUrl.replace('http', 'ws')}/ws`,
-      feed,
-      subprotocol,
-    });
-    const expiresAt = Date.parse((body as WireTicket).expires_at);
-    expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
-    expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
-    // The header counts whole seconds, and Node reuses it for up to a second.
-    const date = Date.parse(String(headers['date']));
-    expect(date).toBeGreaterThan(before - 2_000);
-    expect(date).toBeLessThanOrEqual(after);
+it.each<[string, object | undefined, string, string]>([
+  ['the market feed if the request has no body', undefined, 'market', 'mmp.trade-batch.v1'],
+  ['the market feed if the body names none', {}, 'market', 'mmp.trade-batch.v1'],
+  ['the market feed', { feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
+  ['the raw feed', { feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
+])('a ticket (contract 2.1, 4.1) is for %s', async (_, request, feed, subprotocol) => {
+  const { service, key } = await withKey(start());
+  const before = Date.now();
+  const { status, headers, body } = await postTicket(service, key, request);
+  const after = Date.now();
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+  expect(body).toEqual({
+    ticket: expect.stringMatching(/^ticket_[\w-]{32}$/),
+    token_type: 'Bearer',
+    expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    wss_url: `${service.baseUrl.replace('http', 'ws')}/ws`,
+    feed,
+    subprotocol,
   });
+  const expiresAt = Date.parse((body as WireTicket).expires_at);
+  expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
+  expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
+  // The header counts whole seconds, and Node reuses it for up to a second.
+  const date = Date.parse(String(headers['date']));
+  expect(date).toBeGreaterThan(before - 2_000);
+  expect(date).toBeLessThanOrEqual(after);
 });
 
 it('a ticket gets its subprotocol and lifetime from the options', async () => {
@@ -85,12 +83,13 @@ describe('a ticket request gets 401 (contract 4.1 rule 1, 5, 7.1)', () => {
   });
 });
 
-describe('a ticket request gets 403 (contract 5 rule 2, 7.1)', () => {
-  it.each([
-    ['inactive', { active: false }, 'account-inactive'],
-    ['not entitled', { entitled: false }, 'not-entitled'],
-    ['revoked', {}, 'not-entitled'],
-  ])('if the account is %s, until its access is restored, and is not counted', async (what, options, code) => {
+it.each([
+  ['inactive', { active: false }, 'account-inactive'],
+  ['not entitled', { entitled: false }, 'not-entitled'],
+  ['revoked', {}, 'not-entitled'],
+])(
+  'a request gets 403 (contract 5, 7.1) if the account is %s, until it is restored, and is not counted',
+  async (what, options, code) => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const account = service.createAccount(options);
     if (what === 'revoked') account.revokeAccess();
@@ -98,20 +97,18 @@ describe('a ticket request gets 403 (contract 5 rule 2, 7.1)', () => {
     expect(refusalOf(await postTicket(service, key))).toEqual([403, code]);
     account.restoreAccess();
     expect((await postTicket(service, key)).status).toBe(200);
-  });
-});
+  },
+);
 
-describe('a ticket request gets 422 (contract 2.2, 7.1)', () => {
-  it.each([
-    ['{"feed":', 'invalid-body'],
-    ['[]', 'invalid-body'],
-    ['"raw"', 'invalid-body'],
-    ['{"feed":"candles"}', 'unknown-feed'],
-    ['{"feed":null}', 'unknown-feed'],
-  ])('for the body %s', async (body, code) => {
-    const service = await start();
-    expect(refusalOf(await postTicket(service, service.createAccount().createApiKey(), body))).toEqual([422, code]);
-  });
+it.each([
+  ['{"feed":', 'invalid-body'],
+  ['[]', 'invalid-body'],
+  ['"raw"', 'invalid-body'],
+  ['{"feed":"candles"}', 'unknown-feed'],
+  ['{"feed":null}', 'unknown-feed'],
+])('a ticket request gets 422 (contract 2.2, 7.1) for the body %s', async (body, code) => {
+  const service = await start();
+  expect(refusalOf(await postTicket(service, service.createAccount().createApiKey(), body))).toEqual([422, code]);
 });
 
 it.each<[string, string, string, (key: string) => { path?: string; headers?: Record<string, string> }]>([
@@ -163,16 +160,14 @@ describe('the fixed window of ticket requests (contract 7.1, 8)', () => {
   });
 });
 
-describe('a failing credential service (contract 7.1)', () => {
-  it('refuses every key with 503, even an invalid one, until it works again, and counts none of that', async () => {
-    const { service, key } = await withKey(start({ limits: { ticketsPerWindow: 1 } }));
-    service.failCredentials(true);
-    for (const sent of [key, 'key_0', undefined]) {
-      expect(refusalOf(await postTicket(service, sent))).toEqual([503, 'credential-service-unavailable']);
-    }
-    service.failCredentials(false);
-    expect((await postTicket(service, key)).status).toBe(200);
-  });
+it('a failing credential service (contract 7.1) refuses every key with 503, even an invalid one, until it works again, and counts none of that', async () => {
+  const { service, key } = await withKey(start({ limits: { ticketsPerWindow: 1 } }));
+  service.failCredentials(true);
+  for (const sent of [key, 'key_0', undefined]) {
+    expect(refusalOf(await postTicket(service, sent))).toEqual([503, 'credential-service-unavailable']);
+  }
+  service.failCredentials(false);
+  expect((await postTicket(service, key)).status).toBe(200);
 });
 
 describe('the limits of a ticket request', () => {
@@ -399,42 +394,38 @@ describe('a handshake gets 400 (contract 7.2)', () => {
   });
 });
 
-describe('the capacity (contract 7.2)', () => {
-  it('is free again when a user leaves or when it grows, and a connection needs none in place of its own', async () => {
-    const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
-    const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
-    const { ws, first } = await connectAs(service, one);
-    const ticket = await takeTicket(service, two);
-    expect(refusalOf(await refusedHandshake(ticket))).toEqual([503, 'capacity-full']);
-    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
-    // The refused user doesn't affect the connected one.
-    service.push('market', 'still here');
-    expect(await first(1)).toEqual(['still here']);
-    const left = nextEvent(service, 'connection-closed');
-    ws.close();
-    await left;
-    await connectAs(service, two);
-    expect((await refusedHandshake(await takeTicket(service, one))).status).toBe(503);
-    service.setCapacity(2);
-    const old = await connectAs(service, one);
-    service.setCapacity(0);
-    await connectAs(service, one, 'raw');
-    expect((await old.closed).code).toBe(4001);
-  });
+it('the capacity (contract 7.2) is free again when a user leaves or when it grows, and a connection needs none in place of its own', async () => {
+  const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
+  const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
+  const { ws, first } = await connectAs(service, one);
+  const ticket = await takeTicket(service, two);
+  expect(refusalOf(await refusedHandshake(ticket))).toEqual([503, 'capacity-full']);
+  expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
+  // The refused user doesn't affect the connected one.
+  service.push('market', 'still here');
+  expect(await first(1)).toEqual(['still here']);
+  const left = nextEvent(service, 'connection-closed');
+  ws.close();
+  await left;
+  await connectAs(service, two);
+  expect((await refusedHandshake(await takeTicket(service, one))).status).toBe(503);
+  service.setCapacity(2);
+  const old = await connectAs(service, one);
+  service.setCapacity(0);
+  await connectAs(service, one, 'raw');
+  expect((await old.closed).code).toBe(4001);
 });
 
-describe('a refused handshake (contract 3.2)', () => {
-  it('does not affect the connection of the user', async () => {
-    const { service, key } = await withKey(start({ limits: { freeDelayMs: 0 } }));
-    const live = await connectAs(service, key);
-    const used = await takeTicket(service, key);
-    await refusedHandshake(used, { protocols: ['graphql-ws'] });
-    await refusedHandshake(used);
-    await refusedHandshake(used, { headers: {} });
-    service.push('market', 'still here');
-    expect(await live.first(1)).toEqual(['still here']);
-    expect(live.ws.readyState).toBe(live.ws.OPEN);
-  });
+it('a refused handshake (contract 3.2) does not affect the connection of the user', async () => {
+  const { service, key } = await withKey(start({ limits: { freeDelayMs: 0 } }));
+  const live = await connectAs(service, key);
+  const used = await takeTicket(service, key);
+  await refusedHandshake(used, { protocols: ['graphql-ws'] });
+  await refusedHandshake(used);
+  await refusedHandshake(used, { headers: {} });
+  service.push('market', 'still here');
+  expect(await live.first(1)).toEqual(['still here']);
+  expect(live.ws.readyState).toBe(live.ws.OPEN);
 });
 
 describe('a request that is not a WebSocket handshake (RFC 6455 4.2)', () => {

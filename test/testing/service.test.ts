@@ -97,21 +97,19 @@ describe('a service with TLS', () => {
   });
 });
 
-describe('push', () => {
-  it('sends a string as text and bytes as binary, unchanged and in order, whatever their size', async () => {
-    const service = await start(atOnce);
-    const socket = await connectNew(service);
-    const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
-      'é'.repeat(size / 2),
-      Buffer.alloc(size, size % 251),
-    ]);
-    payloads.push(new Uint8Array([9, 8, 7, 6]).subarray(1, 3));
-    for (const payload of payloads) service.push('market', payload);
-    await socket.first(payloads.length);
-    expect(socket.messages.map(({ isBinary }) => isBinary)).toEqual(payloads.map((each) => typeof each !== 'string'));
-    socket.messages.forEach(({ data }, index) => {
-      expect(data.equals(Buffer.from(payloads[index] as Uint8Array))).toBe(true);
-    });
+it('push sends a string as text and bytes as binary, unchanged and in order, whatever their size', async () => {
+  const service = await start(atOnce);
+  const socket = await connectNew(service);
+  const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
+    'é'.repeat(size / 2),
+    Buffer.alloc(size, size % 251),
+  ]);
+  payloads.push(new Uint8Array([9, 8, 7, 6]).subarray(1, 3));
+  for (const payload of payloads) service.push('market', payload);
+  await socket.first(payloads.length);
+  expect(socket.messages.map(({ isBinary }) => isBinary)).toEqual(payloads.map((each) => typeof each !== 'string'));
+  socket.messages.forEach(({ data }, index) => {
+    expect(data.equals(Buffer.from(payloads[index] as Uint8Array))).toBe(true);
   });
 });
 
@@ -205,33 +203,31 @@ describe('the shutdown (contract 3.2, 7.3)', () => {
   });
 });
 
-describe('secrets', () => {
-  it('appear neither in events nor in the service or an account', async () => {
-    const service = await start(atOnce);
-    const events = recordEvents(service);
-    const account = service.createAccount();
-    const secrets = [account.createApiKey(), account.createApiKey()];
-    const [key = ''] = secrets;
-    const ticket = await takeTicket(service, key);
-    const revoked = await takeTicket(service, key);
-    secrets.push(ticket.ticket, revoked.ticket);
-    service.revokeTicket(revoked.ticket);
-    await refusedHandshake(revoked, { url: `${revoked.wss_url}?ticket=${revoked.ticket}&key=${key}` });
-    const socket = await openSocket(ticket, {
-      headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key },
-      protocols: [],
-    });
-    await refusedHandshake(ticket);
-    await postTicket(service, ticket.ticket);
-    socket.ws.close(4000, ticket.ticket);
-    await socket.closed;
-    await service.shutdown();
-    expect(new Set(events.map(({ type }) => type)).size).toBe(7);
-    const shown = [events, service, account].map(
-      (each) => JSON.stringify(each) + inspect(each, { depth: 9, showHidden: true }),
-    );
-    for (const secret of secrets) expect(shown.join('')).not.toContain(secret);
+it('secrets appear neither in events nor in the service or an account', async () => {
+  const service = await start(atOnce);
+  const events = recordEvents(service);
+  const account = service.createAccount();
+  const secrets = [account.createApiKey(), account.createApiKey()];
+  const [key = ''] = secrets;
+  const ticket = await takeTicket(service, key);
+  const revoked = await takeTicket(service, key);
+  secrets.push(ticket.ticket, revoked.ticket);
+  service.revokeTicket(revoked.ticket);
+  await refusedHandshake(revoked, { url: `${revoked.wss_url}?ticket=${revoked.ticket}&key=${key}` });
+  const socket = await openSocket(ticket, {
+    headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key },
+    protocols: [],
   });
+  await refusedHandshake(ticket);
+  await postTicket(service, ticket.ticket);
+  socket.ws.close(4000, ticket.ticket);
+  await socket.closed;
+  await service.shutdown();
+  expect(new Set(events.map(({ type }) => type)).size).toBe(7);
+  const shown = [events, service, account].map(
+    (each) => JSON.stringify(each) + inspect(each, { depth: 9, showHidden: true }),
+  );
+  for (const secret of secrets) expect(shown.join('')).not.toContain(secret);
 });
 
 const refused = (options: unknown): string => {

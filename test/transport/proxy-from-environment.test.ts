@@ -257,14 +257,12 @@ describe('proxyFor', () => {
   });
 });
 
-describe('proxyOf', () => {
-  it.each(['socks5://proxy.example:1080', 'http://', 'http://user:planted-password@', 'ftp://proxy.example'])(
-    'refuses %s without repeating it',
-    (address) => {
-      const read = (): unknown => proxyOf({ HTTPS_PROXY: address });
-      expect(read).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'HTTPS_PROXY' }));
-      expect(read).toThrow('must be the http: or https: address of a proxy');
-      expect(read).not.toThrow(/planted|socks5|ftp/);
-    },
-  );
-});
+it.each(['socks5://proxy.example:1080', 'http://', 'http://user:planted-password@', 'ftp://proxy.example'])(
+  'proxyOf refuses %s without repeating it',
+  (address) => {
+    const read = (): unknown => proxyOf({ HTTPS_PROXY: address });
+    expect(read).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'HTTPS_PROXY' }));
+    expect(read).toThrow('must be the http: or https: address of a proxy');
+    expect(read).not.toThrow(/planted|socks5|ftp/);
+  },
+);
