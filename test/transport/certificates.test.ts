@@ -17,7 +17,7 @@ const noon = Date.parse('2011-01-01T12:00:00Z');
 
 /** Accepts a handshake. From then on, the service has another certificate. */
 const turning =
-  (...sent: Parameters<typeof accept>): HandshakeStep =>
+  (...sent: readonly Buffer[]): HandshakeStep =>
   (peer, service, n) => {
     service.present(other);
     accept(...sent)(peer, service, n);
