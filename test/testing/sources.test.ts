@@ -19,7 +19,7 @@ describe.each(sources)('%s', (_, source$) => {
     const source = source$({ ...fast, seed: 7 });
     const payloads = await firstOf(source, 2_000);
     expect(new Set(payloads).size).toBe(2_000);
-    expect(await firstOf(source, 2_000)).toEqual(payloads);
+    expect(await firstOf(source)).toEqual(payloads.slice(0, 50));
     expect(await firstOf(source$({ rate: 20_000, seed: 7 }))).toEqual(payloads.slice(0, 50));
     expect(await firstOf(source$({ ...fast, seed: 8 }))).not.toEqual(payloads.slice(0, 50));
     expect(await firstOf(source$(fast), 1)).toEqual(await firstOf(source$({ ...fast, seed: 1 }), 1));
