@@ -105,16 +105,17 @@ const errorOf = async (connect: Connect, url: string): Promise<unknown> => {
   return error;
 };
 
-const maxVersions = ['TLSv1.2', 'TLSv1.3'] as const;
-
 describe('resumingConnect', () => {
-  it.each(maxVersions)('resumes the last session with an origin, for any path and scheme: %s', async (maxVersion) => {
-    await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
-    const connect = resumingConnect({ ca: tls.cert });
-    expect(await resumes(connect, wire.wssUrl)).toBe(false);
-    expect(await resumes(connect, wire.wssUrl)).toBe(true);
-    expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
-  });
+  it.each(['TLSv1.2', 'TLSv1.3'])(
+    'resumes the last session with an origin, for any path and scheme: %s',
+    async (maxVersion) => {
+      await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
+      const connect = resumingConnect({ ca: tls.cert });
+      expect(await resumes(connect, wire.wssUrl)).toBe(false);
+      expect(await resumes(connect, wire.wssUrl)).toBe(true);
+      expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
+    },
+  );
 
   it('resumes a session whose connection broke after the TLS handshake', async () => {
     // In TLS 1.3, each connection would create a new session.

@@ -204,32 +204,30 @@ it('what an `apiKey` function throws becomes the cause of each failure, as the s
   expect(error.previous?.cause).toBe(causes[0]);
 });
 
-describe('a blocked main thread', () => {
-  const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-  it('gets a gap in place of the frames that its worker dropped, with their number', async () => {
-    const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
-    await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
-    let expected = 0;
-    let missed = 0;
-    const events$ = tradeFeedEvents$('market', inWorker(wire, { receiveBufferBytes: 100_000 })).pipe(
-      tap((event) => {
-        if (event.type === 'gap') {
-          expect(event).toMatchObject({ durationMs: event.to - event.from });
-          expect(event.failure).toMatchObject({ code: 'receiver-too-slow', stage: 'stream', verdict: 'renew' });
-          expected += event.missed ?? 0;
-          missed += event.missed ?? 0;
-        }
-        if (event.type !== 'frame') return;
-        if (event.text() === 'first') stand(500);
-        else if (event.text() !== 'last') expect(Number(event.text())).toBe(expected++);
-      }),
-      takeWhile((event) => event.type !== 'frame' || event.text() !== 'last'),
-    );
-    await lastValueFrom(events$);
-    expect(missed).toBeGreaterThan(0);
-    expect(expected).toBe(1_500);
-  });
+it('a blocked main thread gets a gap in place of the frames that its worker dropped, with their number', async () => {
+  const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
+  await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
+  let expected = 0;
+  let missed = 0;
+  const events$ = tradeFeedEvents$('market', inWorker(wire, { receiveBufferBytes: 100_000 })).pipe(
+    tap((event) => {
+      if (event.type === 'gap') {
+        expect(event).toMatchObject({ durationMs: event.to - event.from });
+        expect(event.failure).toMatchObject({ code: 'receiver-too-slow', stage: 'stream', verdict: 'renew' });
+        expected += event.missed ?? 0;
+        missed += event.missed ?? 0;
+      }
+      if (event.type !== 'frame') return;
+      if (event.text() === 'first') stand(500);
+      else if (event.text() !== 'last') expect(Number(event.text())).toBe(expected++);
+    }),
+    takeWhile((event) => event.type !== 'frame' || event.text() !== 'last'),
+  );
+  await lastValueFrom(events$);
+  expect(missed).toBeGreaterThan(0);
+  expect(expected).toBe(1_500);
 });
 
 describe('a process', () => {
@@ -327,9 +325,7 @@ const seen = async ({ options, ...script }: Partial<Row>, receiveIn: 'main' | 'w
   return text.replaceAll(/127\.0\.0\.1:\d+|, in the worker/g, (part) => (part.startsWith(',') ? '' : 'here'));
 };
 
-describe('a feed in a worker', () => {
-  it.each(rows)('emits the same as a feed on this thread: $what', async (row) => {
-    const [here, there] = await Promise.all([seen(row, 'main'), seen(row, 'worker')]);
-    expect(there).toBe(here);
-  });
+it.each(rows)('a feed in a worker emits the same as a feed on this thread: $what', async (row) => {
+  const [here, there] = await Promise.all([seen(row, 'main'), seen(row, 'worker')]);
+  expect(there).toBe(here);
 });
