@@ -277,6 +277,25 @@ describe('a client of another relay', () => {
     expect(received[1]).toMatchObject({ failure: { endedAt: begin + 5 } });
   });
 
+  it.each<[string, (replica: Replica) => Replica]>([
+    ['moves to a relay that has them', (replica) => replica.take(opened(begin)).frames(1, 60)],
+    ['returns to its relay, which has restarted', (replica) => replica.take(opened(begin + 50)).frames(51, 60)],
+  ])('receives the frames of an outage in one gap, which begins with the outage, when it %s', (_how, start) => {
+    const [before, after] = [new Replica().take(opened(begin)), new Replica()];
+    const page = before.join();
+    before.now = begin + 10;
+    before.frames(1, 10).take(disconnected(begin + 10), reconnecting(begin + 10, 1));
+    before.now = begin + 55;
+    const messages = page.read();
+    after.now = begin + 60;
+    const moved = start(after).join(messages.at(-1)!.id);
+    messages.push(...moved.read());
+    after.frames(61, 63);
+    const received = eventsOf([...messages, ...moved.read()]);
+    expect(received.filter(({ type }) => type === 'gap')).toMatchObject([{ from: begin + 10, to: begin + 56 }]);
+    expect(numbersOf(received)).toEqual([...range(1, 10), ...range(56, 63)]);
+  });
+
   it('receives no event twice from a relay that lags: frames up to its time become a gap', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(begin + 8));
