@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { firstValueFrom, map, NEVER, of, Subject, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
-import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
 import { admission, type PendingReceiver } from '../../src/relay/relay-options.js';
 import { opened } from '../operators/stream.js';
@@ -95,15 +94,6 @@ describe('createRelay: a source that has ended', () => {
       expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
     },
   );
-
-  it('stops at a frame that cannot be written as JSON', () => {
-    const { clock, source, join } = virtualRelay();
-    const client = join();
-    source.emit(new Frame('market', Buffer.from('x'), false, NaN, 1));
-    clock.pass(16);
-    expect(client.types).toEqual(['hello', 'connect-again']);
-    expect(source.active).toBe(0);
-  });
 });
 
 describe('createRelay: batches', () => {
@@ -344,40 +334,6 @@ describe('createRelay: a client whose stream the relay ends', () => {
     expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
     // The id is the position that it has reached.
     expect(Number(slow.lastEventId.split('.')[2])).toBe(slow.payloads.length);
-  });
-});
-
-describe('createRelay: a client whose stream is ended twice', () => {
-  const startSlow = () => {
-    const virtual = virtualRelay();
-    const response = new Response();
-    const slow = virtual.join({ response, user: 'u' });
-    virtual.source.frames('a');
-    virtual.clock.pass(16);
-    response.writableNeedDrain = true;
-    virtual.source.frames('b');
-    return { ...virtual, response, slow };
-  };
-
-  it.each([true, false])('receives `relay-closing` in any order (the close was last: %s)', (isCloseLast) => {
-    const { clock, relay, slow } = startSlow();
-    if (!isCloseLast) relay.close();
-    relay.disconnect('u');
-    clock.pass(400);
-    if (isCloseLast) relay.close();
-    clock.pass(isCloseLast ? 500 : 100);
-    expect([codeOf(slow), slow.isComplete]).toEqual(['relay-closing', true]);
-    expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
-  });
-
-  it('does not get more time when its session is ended again', () => {
-    const { clock, relay, slow } = startSlow();
-    for (let ms = 0; ms < 500; ms += 100) {
-      relay.disconnect('u');
-      expect(slow.isComplete).toBe(false);
-      clock.pass(100);
-    }
-    expect([codeOf(slow), slow.isComplete]).toEqual(['relay-session-ended', true]);
   });
 });
 

@@ -57,21 +57,6 @@ describe('a topic', () => {
     expect(client.payloads).toEqual(['2', '4', '6']);
   });
 
-  it('emits lifecycle events that the operator drops, after the outputs for them', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) =>
-      events$.pipe(
-        filter(({ type }) => type !== 'watermark'),
-        map(({ type }) => type),
-      ),
-    );
-    emit(opened(begin), frame('a', begin + 1), disconnected(begin + 2));
-    expect(client.events.map(({ type, value }) => value ?? type)).toEqual([
-      ...['opened', 'opened', 'frame', 'disconnected', 'disconnected'],
-    ]);
-    inOrder(client.events.map(timeIn));
-  });
-
   it('sends events that the operator creates', () => {
     const { of: join, emit } = start();
     const created = gapOf(begin + 1, begin + 5);
@@ -137,18 +122,6 @@ describe('a topic', () => {
     whole.leave();
     expect(join(isEven, { lastEventId: whole.lastEventId }).payloads).toEqual([]);
   });
-
-  it('counts missed values for a slow client', () => {
-    const { of: join, emit } = start({ capacity: 2 });
-    const select = decodeWith(Numbered);
-    const first = join(select);
-    emit(opened(begin), json(10));
-    first.leave();
-    emit(...range(11, 15).map((n) => json(n)));
-    const again = join(select, { lastEventId: first.lastEventId });
-    expect(again.events.find(({ type }) => type === 'gap')).toMatchObject({ missed: 3 });
-    expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
-  });
 });
 
 describe('a topic of values', () => {
@@ -204,16 +177,6 @@ describe('a topic of values', () => {
     const [{ gaps }] = valuesOf(client) as [{ gaps: WireEvent[] }];
     expect(gaps).toEqual([expect.objectContaining({ type: 'gap', from: begin + 500, to: begin + 700 })]);
     inOrder(client.events.map(timeIn));
-  });
-
-  it('limits the time of a window that the end of the feed cuts, so that it is not in the future', () => {
-    const { of: join, emit, source, clock } = start();
-    const client = join((events$) => events$.pipe(tumblingWindow({ lengthMs: 60_000, scheduler: clock.scheduler })));
-    emit(opened(begin), frame('a', begin + 1), frame('b', begin + 50));
-    source.subject.complete();
-    clock.pass(0);
-    expect(client.events.at(-1)).toMatchObject({ type: 'value', at: begin + 50 });
-    expect((valuesOf(client)[0] as { frames: WireEvent[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
   });
 });
 

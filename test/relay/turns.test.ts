@@ -184,20 +184,6 @@ describe('createRelay: many clients at a time', () => {
     expect(Math.max(...sums(clients.flatMap(({ messages }) => messages)))).toBeLessThan(maxTurnBytes + 2 * clientBytes);
   });
 
-  it('gives live clients new events before the replays of others have ended', async () => {
-    const { relay: of, emit, id } = startWithLog(1_000);
-    const turns = countTurns();
-    const live = receive(of, turns, {});
-    const clients = range(1, 40).map(() => receive(of, turns, { lastEventId: id }));
-    await waitFor(() => clients.every(({ messages }) => messages.length > 2));
-    emit(1_001, 1_010);
-    await waitFor(() => live.frames() === 10);
-    expect(clients.filter(({ frames }) => frames() === 1_010).length).toBe(0);
-    await waitFor(() => clients.every(({ frames }) => frames() === 1_010));
-    clearImmediate(counting);
-    for (const { payloads } of clients) expect(payloads()).toEqual(range(1, 1_010));
-  });
-
   it('sends nothing more to clients that have left, and leaves nothing open', async () => {
     const { relay: of, id, hold } = startWithLog(300);
     const turns = countTurns();
