@@ -1,5 +1,5 @@
 /** @lane processes */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { build, type BuildOptions } from 'esbuild';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,9 +8,8 @@ import { gzipSync } from 'node:zlib';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { lost, opened } from '../operators/stream.js';
-import type { Web } from '../relay/support.js';
 import { withoutNewerApis } from '../support/newer-apis.js';
-import { connectAgain, frameLineOf, hello, message, startSteps, stream } from './support.js';
+import { connectAgain, frameLineOf, hello, message, serve, stream } from './support.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -28,32 +27,28 @@ const bundle = async (options: BuildOptions) => {
 const rxjs = { external: ['rxjs', 'rxjs/*'] };
 
 // test/e2e/built-package.test.ts has the limits of a page without shared tabs.
-describe('the bundle of rx-trade-feed/browser', () => {
-  it('has a file for shared tabs, and a page that loads it stays below 15,050 bytes with gzip', async () => {
-    const { outputFiles, inputs } = await bundle({
-      ...{ entryPoints: ['src/browser/index.ts'], ...rxjs, outdir: 'out', splitting: true },
-    });
-    const bytesOf = (files: typeof outputFiles) =>
-      files.reduce((sum, { text }) => sum + gzipSync(text, { level: 9 }).length, 0);
-    const tabs = outputFiles.filter(({ path }) => basename(path).startsWith('shared-feed'));
-    expect(tabs).toHaveLength(1);
-    // With the files that are in the bundle, for a bundle that is too large.
-    expect([bytesOf(tabs) < 3_500, bytesOf(outputFiles) < 15_050, inputs]).toEqual([true, true, inputs]);
-    expect(outputFiles.map(({ text }) => text).join()).not.toMatch(
-      /\b(Buffer|process|require|global|setImmediate|__dirname)\b/,
-    );
+it('the bundle of rx-trade-feed/browser has a file for shared tabs, and a page that loads it stays below 15,050 bytes with gzip', async () => {
+  const { outputFiles, inputs } = await bundle({
+    ...{ entryPoints: ['src/browser/index.ts'], ...rxjs, outdir: 'out', splitting: true },
   });
+  const bytesOf = (files: typeof outputFiles) =>
+    files.reduce((sum, { text }) => sum + gzipSync(text, { level: 9 }).length, 0);
+  const tabs = outputFiles.filter(({ path }) => basename(path).startsWith('shared-feed'));
+  expect(tabs).toHaveLength(1);
+  // With the files that are in the bundle, for a bundle that is too large.
+  expect([bytesOf(tabs) < 3_500, bytesOf(outputFiles) < 15_050, inputs]).toEqual([true, true, inputs]);
+  expect(outputFiles.map(({ text }) => text).join()).not.toMatch(
+    /\b(Buffer|process|require|global|setImmediate|__dirname)\b/,
+  );
 });
 
-describe('the bundle of rx-trade-feed/operators', () => {
-  it('contains no built-in of Node', async () => {
-    const { text, imports, inputs } = await bundle({ entryPoints: ['src/operators/index.ts'], ...rxjs });
-    expect(imports.filter((path) => !path.startsWith('rxjs'))).toEqual([]);
-    expect(inputs.filter((path) => /(^|\/)(node|transport|testing|relay|cli)\//.test(path))).toEqual([]);
-    // `logEvents` checks whether it's in Node, and `shareFeed` asks for its async contexts; they use nothing else of it.
-    const own = text.replace('"process"in globalThis', '').replace(/\{process:\w+\}=globalThis/, '');
-    expect(own).not.toMatch(/\b(Buffer|process|require|__dirname)\b/);
-  });
+it('the bundle of rx-trade-feed/operators contains no built-in of Node', async () => {
+  const { text, imports, inputs } = await bundle({ entryPoints: ['src/operators/index.ts'], ...rxjs });
+  expect(imports.filter((path) => !path.startsWith('rxjs'))).toEqual([]);
+  expect(inputs.filter((path) => /(^|\/)(node|transport|testing|relay|cli)\//.test(path))).toEqual([]);
+  // `logEvents` checks whether it's in Node, and `shareFeed` asks for its async contexts; they use nothing else of it.
+  const own = text.replace('"process"in globalThis', '').replace(/\{process:\w+\}=globalThis/, '');
+  expect(own).not.toMatch(/\b(Buffer|process|require|__dirname)\b/);
 });
 
 describe('both in a browser, where there is no Buffer', () => {
@@ -125,20 +120,10 @@ describe('both in a browser, where there is no Buffer', () => {
   const [one, two, empty] = ['{"n":1}', '{"n":2}', ''].map((text) => frameLineOf(text, at));
   const lines = [opened(at), one, two, writeFrame(raw), gap, empty];
   const replaced = lost(at, { closeCode: 4001, reason: 'connection replaced' });
-  let web: Web;
-  let text = '';
-
-  beforeAll(async () => {
-    const [first, next] = [message('e.5.4.1', ...lines, { type: 'watermark', at }), ''];
-    web = await startSteps(...[first, next].map((text) => stream(hello() + text + connectAgain(replaced))));
-    ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
-  }, 120_000);
-
-  afterAll(async () => {
-    await web[Symbol.asyncDispose]();
-  });
-
   it('receive and process a feed without any API that the oldest browser lacks', async () => {
+    const [first, next] = [message('e.5.4.1', ...lines, { type: 'watermark', at }), ''];
+    const web = await serve(...[first, next].map((text) => stream(hello() + text + connectAgain(replaced))));
+    const { text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' });
     // Globals that Node and browsers share.
     const { fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response } = globalThis;
     const { setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, performance, Error, TypeError } =
@@ -177,5 +162,5 @@ describe('both in a browser, where there is no Buffer', () => {
       newer: [],
       missing: [],
     });
-  });
+  }, 120_000);
 });

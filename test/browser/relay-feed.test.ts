@@ -29,71 +29,67 @@ import { serve, serveRelay, silence, status, type Step, Store, stream, withoutNe
 const line = frameLineOf;
 const statusesOf = (events: readonly RelayedEvent[]) => lastValueFrom(from(events).pipe(connectionStatus(), toArray()));
 
-describe('relayFeed$: the events', () => {
-  it('include each frame once, in order, with the same bytes, for any bytes', async () => {
-    const payload = fc.oneof(
-      fc.uint8Array({ maxLength: 300 }),
-      fc.string({ unit: character }).map((text) => Buffer.from(text)),
-      fc
-        .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
-        .map((text) => Buffer.from(text)),
-    );
-    const fields = fc.tuple(
-      fc.constantFrom('market' as const, 'raw' as const),
-      payload,
-      fc.boolean(),
-      fc.nat(2 ** 41),
-      fc.integer({ min: 1, max: 99 }),
-    );
-    const { source, web, hasClients } = await serveRelay();
-    const receiver = receive(web.url);
-    await hasClients(1);
-    await fc.assert(
-      fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
-        const sent = all.map(
-          ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
-        );
-        const seen = receiver.events.length;
-        source.emit(...sent);
-        await receiver.until(() => receiver.events.length >= seen + sent.length);
-        expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
-      }),
-      { numRuns: cases(15) },
-    );
-    expect(receiver.types).toEqual([]);
-  });
+it('relayFeed$: the events include each frame once, in order, with the same bytes, for any bytes', async () => {
+  const payload = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.string({ unit: character }).map((text) => Buffer.from(text)),
+    fc
+      .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
+      .map((text) => Buffer.from(text)),
+  );
+  const fields = fc.tuple(
+    fc.constantFrom('market' as const, 'raw' as const),
+    payload,
+    fc.boolean(),
+    fc.nat(2 ** 41),
+    fc.integer({ min: 1, max: 99 }),
+  );
+  const { source, web, hasClients } = await serveRelay();
+  const receiver = receive(web.url);
+  await hasClients(1);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
+      const sent = all.map(
+        ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
+      );
+      const seen = receiver.events.length;
+      source.emit(...sent);
+      await receiver.until(() => receiver.events.length >= seen + sent.length);
+      expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
+    }),
+    { numRuns: cases(15) },
+  );
+  expect(receiver.types).toEqual([]);
 });
 
-describe('relayFeed$: a connection that ends', () => {
-  it('is reported with its reason and the wait, and the next request has the last id', async () => {
-    const { url, requests } = await serve(
-      ended(hello() + message('e.1.1.1', line('a'))),
-      status(503, { 'retry-after': '0' }),
-      ended(hello() + message('e.2.2.1', line('b'))),
-      silence,
-    );
-    const receiver = receive(url);
-    await waitFor(() => requests.length === 4);
-    expect(receiver.texts).toEqual(['a', 'b']);
-    const failures = ['relay-lost', 'relay-full', 'relay-lost'];
-    expect(receiver.types).toEqual(failures.flatMap((code) => [code, 'reconnecting']));
-    const ids = requests.map(({ headers }) => headers['last-event-id']);
-    expect(ids).toEqual([undefined, 'e.1.1.1', 'e.1.1.1', 'e.2.2.1']);
-    const [ends, waits] = receiver.lifecycle as never as [
-      { at: number; failure: TradeFeedError },
-      { at: number; delayMs: number; attempt: number; verdict: string },
-    ];
-    expect(ends.failure).toMatchObject({ stage: 'stream', framesReceived: 1 });
-    expect(waits).toMatchObject({ attempt: 1, verdict: 'backoff' });
-    // The time of the stream, which is the time of the last frame.
-    expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
-    expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(60_000);
-    const statuses = await statusesOf(receiver.events);
-    const states = ['live', 'reconnecting', 'reconnecting', 'live', 'reconnecting'];
-    expect(statuses.map(({ state }) => state)).toEqual(states);
-    expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
-      code: 'relay-lost',
-    });
+it('relayFeed$: a connection that ends is reported with its reason and the wait, and the next request has the last id', async () => {
+  const { url, requests } = await serve(
+    ended(hello() + message('e.1.1.1', line('a'))),
+    status(503, { 'retry-after': '0' }),
+    ended(hello() + message('e.2.2.1', line('b'))),
+    silence,
+  );
+  const receiver = receive(url);
+  await waitFor(() => requests.length === 4);
+  expect(receiver.texts).toEqual(['a', 'b']);
+  const failures = ['relay-lost', 'relay-full', 'relay-lost'];
+  expect(receiver.types).toEqual(failures.flatMap((code) => [code, 'reconnecting']));
+  const ids = requests.map(({ headers }) => headers['last-event-id']);
+  expect(ids).toEqual([undefined, 'e.1.1.1', 'e.1.1.1', 'e.2.2.1']);
+  const [ends, waits] = receiver.lifecycle as never as [
+    { at: number; failure: TradeFeedError },
+    { at: number; delayMs: number; attempt: number; verdict: string },
+  ];
+  expect(ends.failure).toMatchObject({ stage: 'stream', framesReceived: 1 });
+  expect(waits).toMatchObject({ attempt: 1, verdict: 'backoff' });
+  // The time of the stream, which is the time of the last frame.
+  expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
+  expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(60_000);
+  const statuses = await statusesOf(receiver.events);
+  const states = ['live', 'reconnecting', 'reconnecting', 'live', 'reconnecting'];
+  expect(statuses.map(({ state }) => state)).toEqual(states);
+  expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
+    code: 'relay-lost',
   });
 });
 
@@ -259,20 +255,18 @@ it('a page that first finds no relay, then the last minute, keeps the times of t
   expect(ofRelay.map((event) => timeOf(event)! - at)).toEqual([1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 7, 7]);
 });
 
-describe('relayFeed$: unsubscribing', () => {
-  it.each<[string, Step, (receiver: Receiver) => boolean]>([
-    ['before the answer', silence, () => true],
-    ['before hello', stream(''), () => true],
-    ['during the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
-    ['within a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
-  ])('ends the request %s: the server sees it', async (_when, step, isThere) => {
-    const { url, requests, responses } = await serve(step);
-    const receiver = receive(url);
-    await waitFor(() => requests.length === 1 && isThere(receiver));
-    receiver.subscription.unsubscribe();
-    await waitFor(() => responses[0]!.destroyed);
-    expect(requests).toHaveLength(1);
-  });
+it.each<[string, Step, (receiver: Receiver) => boolean]>([
+  ['before the answer', silence, () => true],
+  ['before hello', stream(''), () => true],
+  ['during the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
+  ['within a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
+])('relayFeed$: unsubscribing ends the request %s: the server sees it', async (_when, step, isThere) => {
+  const { url, requests, responses } = await serve(step);
+  const receiver = receive(url);
+  await waitFor(() => requests.length === 1 && isThere(receiver));
+  receiver.subscription.unsubscribe();
+  await waitFor(() => responses[0]!.destroyed);
+  expect(requests).toHaveLength(1);
 });
 
 it('a client of a user with one stream loses it to its duplicate once, and then waits for a place: the two do not fight', async () => {
@@ -305,7 +299,7 @@ it('a client of a user with one stream loses it to its duplicate once, and then 
   expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
 });
 
-describe('afterEnd', () => {
+it('afterEnd stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
   const replaced = lost(1, { closeCode: 4001, reason: 'connection replaced' });
   const ended = relayError({ code: 'relay-lost' });
   const kinds = {
@@ -315,23 +309,20 @@ describe('afterEnd', () => {
     lostAfterOpened: { failure: ended, isOfFeed: true, hasOpened: true },
     unreachable: { failure: relayError({ code: 'relay-unreachable' }), isOfFeed: false, hasOpened: false },
   };
-
-  it('stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
-    const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
-    fc.assert(
-      fc.property(fc.array(kind, { maxLength: 40 }), fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
-        let before = 0;
-        for (const [n, name] of names.entries()) {
-          const { stops, failure } = afterEnd(max, before, kinds[name]);
-          before = stops;
-          // Computed backwards: the stops since the last end that included an `opened`.
-          const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
-          const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
-          expect(failure.verdict).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
-        }
-      }),
-    );
-  });
+  const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
+  fc.assert(
+    fc.property(fc.array(kind, { maxLength: 40 }), fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
+      let before = 0;
+      for (const [n, name] of names.entries()) {
+        const { stops, failure } = afterEnd(max, before, kinds[name]);
+        before = stops;
+        // Computed backwards: the stops since the last end that included an `opened`.
+        const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
+        const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
+        expect(failure.verdict).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
+      }
+    }),
+  );
 });
 
 describe('pageWakes$', () => {

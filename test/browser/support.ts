@@ -1,5 +1,5 @@
 import { afterEach } from '@jest/globals';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Subject, type Subscription } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
@@ -12,16 +12,6 @@ import { waitFor } from '../support/wait-for.js';
 
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** Starts a server that answers the n-th request by the n-th step; the last one repeats. */
-export const startSteps = (...steps: readonly Step[]): Promise<Web> => {
-  let n = 0;
-  const listener: RequestListener = (request, response) => {
-    n += 1;
-    steps[Math.min(n, steps.length) - 1]!(response, request);
-  };
-  return Web.start(listener);
-};
-
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -30,9 +20,13 @@ afterEach(async () => {
 /** Calls these at the end of the test, last one first. */
 export const atEnd = (...actions: readonly (() => unknown)[]): void => void closing.push(...actions);
 
-/** Starts a server as {@link startSteps} does, until the end of the test. */
+/** Starts a server, until the end of the test, that answers the n-th request by the n-th step; the last one repeats. */
 export const serve = async (...steps: readonly Step[]): Promise<Web> => {
-  const web = await startSteps(...steps);
+  let n = 0;
+  const web = await Web.start((request, response) => {
+    n += 1;
+    steps[Math.min(n, steps.length) - 1]!(response, request);
+  });
   atEnd(() => web[Symbol.asyncDispose]());
   return web;
 };

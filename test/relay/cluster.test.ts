@@ -321,40 +321,38 @@ const actions: fc.Arbitrary<readonly Action[]> = fc.array(
   { maxLength: 40 },
 );
 
-describe('a page that moves between replicas at random', () => {
-  it('receives each frame once and in order, and each loss inside a gap, with the exact number if the log has room', () => {
-    fc.assert(
-      fc.property(actions, fc.constantFrom(4, 1_000, 1_000), (list, capacity) => {
-        const clock = new Clock(begin);
-        const owners = new Owners(clock);
-        const replicas = range(1, 3).map(() => new Replica(clock.scheduler, { capacity }));
-        const delayed = replicas.map((): FeedMessage[] => []);
-        const send = (messages: readonly FeedMessage[], lostBy?: number): void => {
-          for (const [index, queue] of delayed.entries()) if (index !== lostBy) queue.push(...messages);
-          // The first replica receives at once, the others when they catch up.
-          replicas[0]!.receive(delayed[0]!.splice(0));
-          clock.pass(1);
-        };
-        const catchUp = (): void => {
-          for (const [index, replica] of replicas.entries()) replica.receive(delayed[index]!.splice(0));
-          clock.pass(1);
-        };
-        send(owners.next());
-        catchUp();
-        const page = new Page(clock).join(replicas[0]!);
-        for (const action of list) {
-          if (action.type === 'frames') send(owners.frames(action.count), action.lostBy);
-          else if (action.type === 'owner') send(owners.next());
-          else if (action.type === 'move') page.join(replicas[action.to]!);
-          else catchUp();
-        }
-        send(owners.beat());
-        catchUp();
-        checkReceived(page.received, capacity === 1_000);
-      }),
-      { numRuns: cases(300) },
-    );
-  });
+it('a page that moves between replicas at random receives each frame once and in order, and each loss inside a gap, with the exact number if the log has room', () => {
+  fc.assert(
+    fc.property(actions, fc.constantFrom(4, 1_000, 1_000), (list, capacity) => {
+      const clock = new Clock(begin);
+      const owners = new Owners(clock);
+      const replicas = range(1, 3).map(() => new Replica(clock.scheduler, { capacity }));
+      const delayed = replicas.map((): FeedMessage[] => []);
+      const send = (messages: readonly FeedMessage[], lostBy?: number): void => {
+        for (const [index, queue] of delayed.entries()) if (index !== lostBy) queue.push(...messages);
+        // The first replica receives at once, the others when they catch up.
+        replicas[0]!.receive(delayed[0]!.splice(0));
+        clock.pass(1);
+      };
+      const catchUp = (): void => {
+        for (const [index, replica] of replicas.entries()) replica.receive(delayed[index]!.splice(0));
+        clock.pass(1);
+      };
+      send(owners.next());
+      catchUp();
+      const page = new Page(clock).join(replicas[0]!);
+      for (const action of list) {
+        if (action.type === 'frames') send(owners.frames(action.count), action.lostBy);
+        else if (action.type === 'owner') send(owners.next());
+        else if (action.type === 'move') page.join(replicas[action.to]!);
+        else catchUp();
+      }
+      send(owners.beat());
+      catchUp();
+      checkReceived(page.received, capacity === 1_000);
+    }),
+    { numRuns: cases(300) },
+  );
 });
 
 /**

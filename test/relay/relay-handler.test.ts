@@ -82,31 +82,29 @@ const decided = () => {
   return { waiting, authorize: authorize as unknown as Authorize };
 };
 
-describe('relayHandler: the options', () => {
-  it.each<[string, unknown, string]>([
-    ['nothing', undefined, 'options'],
-    ['no authorize', {}, 'authorize'],
-    ['undefined as authorize', { authorize: undefined }, 'authorize'],
-    ['true as authorize', { authorize: true }, 'authorize'],
-    ['an unknown option', { ...open, cors: '*' }, 'cors'],
-    ['an origin with a path', { ...open, allowOrigins: [`${app}/`] }, 'allowOrigins'],
-    ['no origin', { ...open, allowOrigins: ['app.example.com'] }, 'allowOrigins'],
-    ['null as an origin', { ...open, allowOrigins: ['null'] }, 'allowOrigins'],
-    ['a star in a list', { ...open, allowOrigins: ['*'] }, 'allowOrigins'],
-    ['a star in an origin', { ...open, allowOrigins: ['https://*.example.com/'] }, 'allowOrigins'],
-    ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
-    ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
-    ['an operator as select', { ...open, select: {} }, 'select'],
-    ...[0, -1, NaN, '5'].map((ms): [string, unknown, string] => [
-      `a timeout of ${ms}`,
-      { ...open, authorizeTimeoutMs: ms },
-      'authorizeTimeoutMs',
-    ]),
-  ])('refuses %s at once, and names the option', (_what, options, name) => {
-    const make = () => relayHandler(createRelay(NEVER), options as RelayHandlerOptions);
-    expect(make).toThrow(TradeFeedError);
-    expect(make).toThrow(name);
-  });
+it.each<[string, unknown, string]>([
+  ['nothing', undefined, 'options'],
+  ['no authorize', {}, 'authorize'],
+  ['undefined as authorize', { authorize: undefined }, 'authorize'],
+  ['true as authorize', { authorize: true }, 'authorize'],
+  ['an unknown option', { ...open, cors: '*' }, 'cors'],
+  ['an origin with a path', { ...open, allowOrigins: [`${app}/`] }, 'allowOrigins'],
+  ['no origin', { ...open, allowOrigins: ['app.example.com'] }, 'allowOrigins'],
+  ['null as an origin', { ...open, allowOrigins: ['null'] }, 'allowOrigins'],
+  ['a star in a list', { ...open, allowOrigins: ['*'] }, 'allowOrigins'],
+  ['a star in an origin', { ...open, allowOrigins: ['https://*.example.com/'] }, 'allowOrigins'],
+  ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
+  ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
+  ['an operator as select', { ...open, select: {} }, 'select'],
+  ...[0, -1, NaN, '5'].map((ms): [string, unknown, string] => [
+    `a timeout of ${ms}`,
+    { ...open, authorizeTimeoutMs: ms },
+    'authorizeTimeoutMs',
+  ]),
+])('relayHandler refuses %s at once, and names the option', (_what, options, name) => {
+  const make = () => relayHandler(createRelay(NEVER), options as RelayHandlerOptions);
+  expect(make).toThrow(TradeFeedError);
+  expect(make).toThrow(name);
 });
 
 describe('relayHandler: a request that is answered without calling authorize', () => {

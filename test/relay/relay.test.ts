@@ -206,43 +206,38 @@ describe('createRelay: slow clients', () => {
   });
 });
 
-describe('createRelay: a quiet feed', () => {
-  const marksOf = ({ batches }: Client): unknown[] => batches.map(watermarkIn);
-
-  it('sends heartbeats, and after the first event four watermarks a second, except while the response is full', () => {
-    const { clock, source, join } = virtualRelay({ heartbeatMs: 1_000, batchMs: 0 });
-    const response = new Response();
-    const client = join({ response });
-    clock.pass(1_000);
-    expect(client.types).toEqual(['hello', 'heartbeat']);
-    const at = clock.now;
-    source.emit(opened(at));
-    clock.pass(850);
-    expect(marksOf(client)).toEqual([at, at + 250, at + 500, at + 750]);
-    response.writableNeedDrain = true;
-    clock.pass(1_900);
-    expect([marksOf(client).length, client.types.filter((type) => type === 'heartbeat').length]).toEqual([4, 1]);
-  });
+it('createRelay: a quiet feed sends heartbeats, and after the first event four watermarks a second, except while the response is full', () => {
+  const { clock, source, join } = virtualRelay({ heartbeatMs: 1_000, batchMs: 0 });
+  const response = new Response();
+  const client = join({ response });
+  const marks = () => client.batches.map(watermarkIn);
+  clock.pass(1_000);
+  expect(client.types).toEqual(['hello', 'heartbeat']);
+  const at = clock.now;
+  source.emit(opened(at));
+  clock.pass(850);
+  expect(marks()).toEqual([at, at + 250, at + 500, at + 750]);
+  response.writableNeedDrain = true;
+  clock.pass(1_900);
+  expect([marks().length, client.types.filter((type) => type === 'heartbeat').length]).toEqual([4, 1]);
 });
 
-describe('createRelay: the limit', () => {
-  it('refuses further clients and reports it; a slot is free again when a client leaves', () => {
-    const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
-    const [one, , three] = [join(), join(), join()];
-    expect(three.error).toBeInstanceOf(RelayFullError);
-    expect((three.error as Error).message).toBe('There are 2 clients. Retry later.');
-    one.leave();
-    expect(join().error).toBeUndefined();
-    expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
-      ['client-joined', 1],
-      ['client-joined', 2],
-      ['client-refused', 0],
-      ['client-left', 1],
-      ['client-joined', 3],
-    ]);
-    expect(relay.status().clients.map(({ client }) => client)).toEqual([2, 3]);
-    expect([source.subscriptions, clock.now]).toEqual([1, 1_000_000]);
-  });
+it('createRelay: the limit refuses further clients and reports it; a slot is free again when a client leaves', () => {
+  const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
+  const [one, , three] = [join(), join(), join()];
+  expect(three.error).toBeInstanceOf(RelayFullError);
+  expect((three.error as Error).message).toBe('There are 2 clients. Retry later.');
+  one.leave();
+  expect(join().error).toBeUndefined();
+  expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
+    ['client-joined', 1],
+    ['client-joined', 2],
+    ['client-refused', 0],
+    ['client-left', 1],
+    ['client-joined', 3],
+  ]);
+  expect(relay.status().clients.map(({ client }) => client)).toEqual([2, 3]);
+  expect([source.subscriptions, clock.now]).toEqual([1, 1_000_000]);
 });
 
 describe('createRelay: status and events', () => {
@@ -292,32 +287,31 @@ describe('createRelay: status and events', () => {
   );
 });
 
-describe('createRelay: the age of a stream', () => {
-  it('ends at random times within the last tenth of maxAgeMs; a returning client misses nothing', () => {
-    const { clock, source, join } = virtualRelay({ maxAgeMs: 100_000 });
-    const clients = range(1, 50).map(() => join());
-    clock.pass(89_999);
-    expect(clients.filter(({ isComplete }) => isComplete)).toEqual([]);
-    source.frames('a');
-    clock.pass(5_000);
-    const early = clients.filter(({ isComplete }) => isComplete).length;
-    expect(early).toBeGreaterThan(5);
-    expect(early).toBeLessThan(45);
-    clock.pass(5_001);
-    const [first] = clients as [Client];
-    for (const { types, payloads, isComplete } of clients)
-      expect([types.at(-1), payloads, isComplete]).toEqual(['connect-again', ['a'], true]);
-    expect(JSON.parse(first.messages.at(-1)!.data)).toMatchObject({ code: 'relay-session-ended', verdict: 'renew' });
-    source.frames('b');
-    expect(join({ lastEventId: first.lastEventId }).payloads).toEqual(['b']);
-  });
+it('createRelay: the age of a stream ends at random times within the last tenth of maxAgeMs; a returning client misses nothing', () => {
+  const { clock, source, join } = virtualRelay({ maxAgeMs: 100_000 });
+  const clients = range(1, 50).map(() => join());
+  clock.pass(89_999);
+  expect(clients.filter(({ isComplete }) => isComplete)).toEqual([]);
+  source.frames('a');
+  clock.pass(5_000);
+  const early = clients.filter(({ isComplete }) => isComplete).length;
+  expect(early).toBeGreaterThan(5);
+  expect(early).toBeLessThan(45);
+  clock.pass(5_001);
+  const [first] = clients as [Client];
+  for (const { types, payloads, isComplete } of clients)
+    expect([types.at(-1), payloads, isComplete]).toEqual(['connect-again', ['a'], true]);
+  expect(JSON.parse(first.messages.at(-1)!.data)).toMatchObject({ code: 'relay-session-ended', verdict: 'renew' });
+  source.frames('b');
+  expect(join({ lastEventId: first.lastEventId }).payloads).toEqual(['b']);
 });
 
-describe('createRelay: a client whose stream the relay ends', () => {
-  it.each([
-    ['nothing', 500, 0],
-    ['slowly for five seconds', 5_000, 400],
-  ])('is ended without the rest when it reads %s', (_how, mostMs, everyMs) => {
+it.each([
+  ['nothing', 500, 0],
+  ['slowly for five seconds', 5_000, 400],
+])(
+  'createRelay: a client whose stream the relay ends is ended without the rest when it reads %s',
+  (_how, mostMs, everyMs) => {
     const { clock, relay, source, join } = virtualRelay();
     const response = new Response();
     const slow = join({ response }, response.fill);
@@ -334,8 +328,8 @@ describe('createRelay: a client whose stream the relay ends', () => {
     expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
     // The id is the position that it has reached.
     expect(Number(slow.lastEventId.split('.')[2])).toBe(slow.payloads.length);
-  });
-});
+  },
+);
 
 describe('createRelay: close', () => {
   it('permanently ends the streams, the source and the events', () => {
@@ -378,27 +372,25 @@ describe('createRelay: close', () => {
   });
 });
 
-describe('createRelay', () => {
-  it.each<[string, unknown]>([
-    ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
-    ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
-    ...[0, -1, 1.5, Infinity, '5'].map((value): [string, unknown] => ['maxReplayBytes', value]),
-    ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
-    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
-    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
-    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
-    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
-    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxTopics', value]),
-    ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
-    ['scheduler', {}],
-    ['batch', 1],
-  ])('refuses %s: %p at once, and names the option', (name, value) => {
-    const make = () => createRelay(NEVER, { [name]: value });
-    expect(make).toThrow(TradeFeedError);
-    expect(make).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\``) }),
-    );
-  });
+it.each<[string, unknown]>([
+  ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
+  ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
+  ...[0, -1, 1.5, Infinity, '5'].map((value): [string, unknown] => ['maxReplayBytes', value]),
+  ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
+  ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
+  ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+  ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
+  ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
+  ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxTopics', value]),
+  ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
+  ['scheduler', {}],
+  ['batch', 1],
+])('createRelay refuses %s: %p at once, and names the option', (name, value) => {
+  const make = () => createRelay(NEVER, { [name]: value });
+  expect(make).toThrow(TradeFeedError);
+  expect(make).toThrow(
+    expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\``) }),
+  );
 });
 
 describe('createRelay: the streams of a user', () => {

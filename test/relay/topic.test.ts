@@ -358,23 +358,21 @@ describe('a topic that fails', () => {
   });
 });
 
-describe('maxTopics', () => {
-  it('limits the number of topics: clients of further topics are refused, those of the whole feed are not', () => {
-    const { of: join, join: joinAll, relay, reports, clock } = start({ maxTopics: 2, lingerMs: 1_000 });
-    const topics = range(1, 3).map((): RelayTopic => (events$) => events$);
-    const [first, , third] = topics.map((topic) => join(topic));
-    expect(third!.error).toMatchObject({ name: 'RelayFullError', reason: 'topics' });
-    expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
-    const again = join(topics[0]!);
-    expect([joinAll().error, again.error, relay.status().topics]).toEqual([undefined, undefined, 2]);
-    expect(relay.status().clients).toHaveLength(4);
-    first!.leave();
-    clock.pass(5_000);
-    expect(join(topics[2]!).error).toMatchObject({ reason: 'topics' });
-    again.leave();
-    clock.pass(1_000);
-    expect(join(topics[2]!).error).toBeUndefined();
-  });
+it('maxTopics limits the number of topics: clients of further topics are refused, those of the whole feed are not', () => {
+  const { of: join, join: joinAll, relay, reports, clock } = start({ maxTopics: 2, lingerMs: 1_000 });
+  const topics = range(1, 3).map((): RelayTopic => (events$) => events$);
+  const [first, , third] = topics.map((topic) => join(topic));
+  expect(third!.error).toMatchObject({ name: 'RelayFullError', reason: 'topics' });
+  expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
+  const again = join(topics[0]!);
+  expect([joinAll().error, again.error, relay.status().topics]).toEqual([undefined, undefined, 2]);
+  expect(relay.status().clients).toHaveLength(4);
+  first!.leave();
+  clock.pass(5_000);
+  expect(join(topics[2]!).error).toMatchObject({ reason: 'topics' });
+  again.leave();
+  clock.pass(1_000);
+  expect(join(topics[2]!).error).toBeUndefined();
 });
 
 describe('public JSON', () => {
