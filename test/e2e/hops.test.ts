@@ -51,6 +51,7 @@ import type { FeedEvent, Gap, RelayedEvent, Stopped } from '../../src/protocol/e
 import { freeDelayMs } from '../../src/protocol/feed-state.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
+import { type LedgerStep, settle } from '../../src/settle/index.js';
 import { type Plan, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { atEnd, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
@@ -134,7 +135,16 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
         isComplete[kind] ||= complete && start >= reopenedAt;
         if (isComplete.tumbling && isComplete.sliding) queueMicrotask(() => done.next());
       });
-    const [tumbling, byKey, sliding, counted, stats, statuses, seenGaps, ages] = await Promise.all([
+    // A ledger has the first frame 7 ms later.
+    const ledger$ = feed$.pipe(
+      filter((event) => event.type === 'frame'),
+      take(1),
+      concatMap(({ receivedAt }): LedgerStep<number>[] => [
+        { type: 'ledger', at: receivedAt + 7, confirmed: [{ key: receivedAt }] },
+        { type: 'ledger', at: receivedAt + 8, confirmed: [] },
+      ]),
+    );
+    const [tumbling, byKey, sliding, counted, stats, statuses, seenGaps, ages, settled] = await Promise.all([
       all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }), completes('tumbling'))),
       all(feed$.pipe(tumblingWindow<RelayedEvent, string>({ lengthMs: 100, by: (frame) => frame.feed }))),
       all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }), completes('sliding'))),
@@ -143,6 +153,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(connectionStatus())),
       all(feed$.pipe(gaps())),
       all(feed$.pipe(freshness({ maxAgeMs: 300 }))),
+      all(feed$.pipe(settle(ledger$, { key: ({ receivedAt }: AnyFrame) => receivedAt, withinMs: 60_000 }))),
       all(feed$.pipe(log.append())),
       all(feed$.pipe(feedMetrics(sdk.options))),
     ]);
@@ -186,6 +197,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       expect(figures).toEqual([...figures].sort((a, b) => a - b));
     const frames = events.filter((event) => event.type === 'frame');
     const newestAt = frames.findLast(({ receivedAt }) => receivedAt <= from)?.receivedAt ?? NaN;
+    expect(settled.find(({ type }) => type === 'outcome')).toMatchObject({ state: 'confirmed', leadMs: 7 });
     expect(ages).toContainEqual({ state: 'stale', since: newestAt + 300, newestAt, maxAgeMs: 300 });
     expect(ages.findLast(({ state }) => state === 'fresh')?.since).toBeGreaterThanOrEqual(to);
     expect(stats.at(-1)?.totalFrames).toBe(frames.length);
