@@ -31,10 +31,10 @@ describe('inspectLog', () => {
   });
 
   it('shows segments, the writer, and how far each consumer is behind', async () => {
-    await write([opened(), ...frames(0, 200)], {
-      segmentBytes: 4_000,
-      maxAgeMs: 1e9,
-    });
+    const { send, end } = startWriter(feedLog(pathOf()), { segmentBytes: 4_000, maxAgeMs: 1e9 });
+    send(opened(), ...frames(0, 200));
+    expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
+    await end();
     const consume = (name: string, until: number) =>
       firstValueFrom(
         feedLog(pathOf())
@@ -65,13 +65,6 @@ describe('inspectLog', () => {
     rmSync(`${path}.gz`);
     writeFileSync(path!, bytes.toString().replace('"type":"segment"', '"type":"sediment"'));
     expect(await inspectLog(pathOf())).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
-  });
-
-  it('shows a writer that is running', async () => {
-    const { send, end } = startWriter(feedLog(pathOf()));
-    send(opened());
-    expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
-    await end();
   });
 
   it('shows segments that are damaged or empty, and consumers before their first commit', async () => {

@@ -206,7 +206,6 @@ const check = (
   });
 
 describe('conflate', () => {
-
   it('holds a watermark until the values before it are emitted', () => {
     marbles(({ cold, expectObservable }) => {
       const events = { a: item('a1'), u: watermark(1), v: watermark(2), w: watermark(3) };

@@ -6,18 +6,7 @@ import { FeedWatch } from '../../src/operators/items/feed-watch.js';
 import type { Waiting } from '../../src/protocol/event-record.js';
 import { failurePage } from '../../src/protocol/failures/meanings.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import {
-  disconnected,
-  frameOf,
-  gapOf,
-  issued,
-  marbles,
-  opened,
-  reconnecting,
-  requested,
-  stopped,
-  watermark,
-} from './stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, stopped, watermark } from './stream.js';
 
 const events = {
   t: requested(1),
@@ -46,21 +35,7 @@ const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEven
 const lostMessage = events.d.failure.message;
 
 describe('logEvents', () => {
-  it('calls the method of its level once per event, and never for a frame or a watermark', () => {
-    const { logger, calls } = memoryLogger();
-    logAll(logger);
-    expect(calls.map(([level, { type }]) => [level, type])).toEqual([
-      ['debug', 'ticket-requested'],
-      ['debug', 'ticket-issued'],
-      ['info', 'opened'],
-      ['warn', 'disconnected'],
-      ['warn', 'reconnecting'],
-      ['warn', 'gap'],
-      ['error', 'stopped'],
-    ]);
-  });
-
-  it('passes the fields of the event and of its failure, and a text', () => {
+  it('calls the method of its level once per event, with the fields of the event and of its failure, and a text', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
     const lost = { code: 'connection-lost', stage: 'stream', verdict: 'renew', closeCode: 1006 };
@@ -68,14 +43,29 @@ describe('logEvents', () => {
     const replaced = { code: 'connection-replaced', stage: 'stream', verdict: 'stop', closeCode: 4001 };
     const gapText = 'Frames may be missing: 3 frames in 4 ms from 1970-01-01T00:00:00.005Z on';
     const stoppedText = `Stopped, connection-replaced: ${events.s.failure.message}`;
-    expect(calls.map(([, record]) => ({ ...record }))).toEqual([
-      { ...events.t, msg: 'Requesting a ticket for market' },
-      { ...events.i, msg: 'Ticket issued for market' },
-      { ...events.o, msg: 'Connected to market (connection 1)' },
-      { type: 'disconnected', at: 5, ...lost, ...ended, msg: `Disconnected, connection-lost: ${lostMessage}` },
-      { ...events.r, msg: 'Reconnect 2 in 250 ms' },
-      { type: 'gap', at: 9, from: 5, durationMs: 4, missed: 3, ...lost, msg: gapText },
-      { type: 'stopped', at: 10, ...replaced, reason: 'connection replaced', ...ended, msg: stoppedText },
+    expect(calls.map(([level, record]) => ({ level, ...record }))).toEqual([
+      { level: 'debug', ...events.t, msg: 'Requesting a ticket for market' },
+      { level: 'debug', ...events.i, msg: 'Ticket issued for market' },
+      { level: 'info', ...events.o, msg: 'Connected to market (connection 1)' },
+      {
+        level: 'warn',
+        type: 'disconnected',
+        at: 5,
+        ...lost,
+        ...ended,
+        msg: `Disconnected, connection-lost: ${lostMessage}`,
+      },
+      { level: 'warn', ...events.r, msg: 'Reconnect 2 in 250 ms' },
+      { level: 'warn', type: 'gap', at: 9, from: 5, durationMs: 4, missed: 3, ...lost, msg: gapText },
+      {
+        level: 'error',
+        type: 'stopped',
+        at: 10,
+        ...replaced,
+        reason: 'connection replaced',
+        ...ended,
+        msg: stoppedText,
+      },
     ]);
     expect(String(calls[2]?.[1])).toBe('Connected to market (connection 1)');
   });
@@ -137,19 +127,6 @@ describe('logEvents', () => {
     const failures = given.flatMap((event) => (event.type === 'disconnected' ? [event.failure] : []));
     const logged = texts().filter(([, text]) => text?.startsWith('Disconnected'));
     expect(failures.map((failure, n) => formOf(failure, logged[n]?.[1] ?? '')).join('')).toBe(expected);
-  });
-
-  it('errors if the logger throws', () => {
-    const thrown = new Error('disk full');
-    const logger = {
-      ...memoryLogger().logger,
-      info: () => {
-        throw thrown;
-      },
-    };
-    marbles(({ cold, expectObservable }) => {
-      expectObservable(cold('t-o-', events).pipe(logEvents(logger))).toBe('t-#', events, thrown);
-    });
   });
 });
 
@@ -267,15 +244,17 @@ describe('logEvents while no event arrives', () => {
     ]);
   });
 
-  it('errors if the logger throws while it logs a wait', () => {
+  it.each<[what: string, method: EventLevel, act: (source$: Subject<unknown>) => void]>([
+    ['an event', 'info', (source$) => source$.next(opened(3))],
+    ['a wait', 'warn', () => seconds(5)],
+  ])('errors if the logger throws while it logs %s', (_what, method, act) => {
     const thrown = new Error('disk full');
     const { errors, source$ } = run({
-      warn: () => {
+      [method]: () => {
         throw thrown;
       },
     });
-    seconds(5);
-    expect(errors).toEqual([thrown]);
-    expect(source$.observed).toBe(false);
+    act(source$);
+    expect([errors, source$.observed]).toEqual([[thrown], false]);
   });
 });

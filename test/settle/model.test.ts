@@ -2,6 +2,7 @@
 import { expect, it } from '@jest/globals';
 import { limitMs, testSimulation } from '../simulation/suite.js';
 import { isAllCases } from '../support/cases.js';
+import { nodeFaults, runNodes } from './model/nodes.js';
 import { judge } from './model/oracle.js';
 import { simulate } from './model/simulate.js';
 import { type Block, maxHeld } from './model/world.js';
@@ -52,3 +53,16 @@ it.each([
   };
   expect(judge(world, [{ ...outcome, at: 200, seenAt: 150, confirmedAt: 200, leadMs: 50 }])).toEqual(violations);
 });
+
+const worlds = nodeFaults.flatMap((fault) => [true, false].map((canFetch) => [fault, canFetch] as const));
+
+it.each(worlds)(
+  'a ledger whose node falls back expires no trade that the real chain has, and goes on (%s, fetchParent: %s)',
+  (fault, canFetch) => {
+    const world = { seed: 1, fault, canFetch, depth: 64, lag: 80, from: 110, length: 60 };
+    const { wrong, outcomes } = runNodes(world);
+    expect(wrong).toEqual([]);
+    const states = new Set(outcomes.map(({ state }) => state));
+    expect([...states]).toEqual(expect.arrayContaining(['confirmed', 'failed', 'expired', 'unknown']));
+  },
+);
