@@ -398,10 +398,8 @@ describe('createServerSentEventReader', () => {
   });
 });
 
-describe('readHello', () => {
-  it('reads the clock of the relay', () => expect(readHello('{"at":5,"more":1}')).toBe(5));
+it('readHello reads the clock of the relay', () => expect(readHello('{"at":5,"more":1}')).toBe(5));
 
-  it.each(['garbage', '{}', '{"at":"5"}', 'null'])('throws for an invalid message: %s', (text) => {
-    expect(() => readHello(text)).toThrow();
-  });
+it.each(['garbage', '{}', '{"at":"5"}', 'null'])('readHello throws for an invalid message: %s', (text) => {
+  expect(() => readHello(text)).toThrow();
 });

@@ -82,6 +82,16 @@ describe('relayFeed$ with tabs: share', () => {
     expect(tabs.every(({ isComplete }) => isComplete)).toBe(true);
   });
 
+  it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
+    const { source, first, second } = await serveTabs(2);
+    source.frames(1);
+    await hasFrames(second, 1);
+    first.subscription.unsubscribe();
+    await hasOpened(second, 2);
+    expect(second.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
+    expect(second.lifecycle[1]).toMatchObject({ failure: { stage: 'stream', framesReceived: 1 } });
+  });
+
   it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
     const { source, web, clients, first } = await serveTabs(1);
     source.frames(1, 2);
