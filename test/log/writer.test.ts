@@ -129,12 +129,6 @@ describe('the next writer, if records that were there are gone', () => {
     expect(offsetsOf(seen).filter((offset) => offsetsOf(before).includes(offset))).toEqual([]);
   });
 
-  it('continues at the next offset if nothing is gone', async () => {
-    await write([opened(), ...frames(0, 87)], { segmentBytes: 2_000 });
-    await write([opened(5_000), frame(1, 5_001)]);
-    expect(offsetsOf(await read())).toEqual([...Array(91).keys()]);
-  });
-
   it.each(['{}', '[]', 'null', '{"offset":"x"}', 'nonsense'])(
     'takes a tip with the content %s for none',
     async (text) => {
