@@ -24,7 +24,12 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
       if (type === 'hello') facts.opened(readHello(data));
       const { shiftMs } = point.clock;
       // A relay whose feed has stopped may send only this message, and no `hello`.
-      if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data), shiftMs));
+      if (type === 'connect-again') {
+        const failure = readFailure(JSON.parse(data), shiftMs);
+        // A page that has only this `disconnected` lacks what follows it, and asks the next feed for that gap.
+        point.reached(id, []);
+        throw facts.ofRelay(failure);
+      }
       if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
       const lines = type === undefined ? data.split('\n') : [];
       return from(eventsOf(lines, shiftMs, point.ownAt)).pipe(

@@ -84,7 +84,7 @@ describe('relayConnection$', () => {
       framesReceived: 0,
     });
     expect(ended!.failure.previous).toMatchObject({ code: 'connection-lost', endedAt: 3 });
-    expect([texts(), point.id]).toEqual([[], hasOpened ? 'e.1.0.1' : 'e.0.0.1']);
+    expect([texts(), point.id]).toEqual([[], 'e.0.0.1']);
     await waitFor(() => server.responses[0]!.destroyed);
   });
 

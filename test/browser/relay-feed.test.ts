@@ -116,6 +116,13 @@ describe('relayFeed$: `connect-again`', () => {
     expect((await statusesOf(receiver.events)).at(-1)).toMatchObject({ state: 'live', connection: 2 });
   });
 
+  it('a page that first finds a stopped feed asks the next one for the gap since that stop', async () => {
+    const { url, requests } = await serve(ended(connectAgain(stop)), stream(hello()));
+    receive(url);
+    await waitFor(() => requests.length === 2);
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.0.0.1']);
+  });
+
   it.each([
     [{}, 5],
     [{ maxFeedStops: 1 }, 1],
