@@ -47,14 +47,13 @@ export const readHello = (data: string): number => {
  */
 export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] => {
   const events = lines.flatMap((line) => readEventLine(line, shiftMs) ?? []);
-  const first = events.map(timeOfData).find((time) => time !== undefined);
-  const beginsAt = Math.min(ownAt, first ?? ownAt);
+  const beginsAt = events.reduce((at, event) => Math.min(at, timeOfData(event)), ownAt);
   return events.flatMap((event): readonly Received[] => {
     const { type } = event;
     return type === 'frame' || type === 'value' || type === 'watermark' ? [event] : eventsNotBefore([event], beginsAt);
   });
 };
 
-/** Returns the time of a frame or value, in epoch ms. */
-export const timeOfData = (event: Received): number | undefined =>
-  event.type === 'frame' ? event.receivedAt : event.type === 'value' ? event.at : undefined;
+/** Returns the time of a frame or value, in epoch ms; `Infinity` for other events. */
+export const timeOfData = (event: Received): number =>
+  event.type === 'frame' ? event.receivedAt : event.type === 'value' ? event.at : Infinity;

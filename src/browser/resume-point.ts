@@ -44,12 +44,14 @@ export class ResumePoint {
       tryCall(() => this.#store?.setItem(this.#key, id));
     }
     this.watcher?.message(from, lines);
+    // The other tabs have read this message as this one has.
+    if ((this.reachedAt ?? Infinity) < this.ownAt) this.ownAt = -Infinity;
   }
 
   /** Records an emitted event. */
   passed(event: Received): void {
     // A relay may begin with the past, and then the stream has its times.
-    if ((timeOfData(event) ?? Infinity) < this.ownAt) this.reachedAt = this.ownAt = -Infinity;
+    if (timeOfData(event) < this.ownAt) this.reachedAt = -Infinity;
     const time = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     this.reachedAt = Math.max(this.reachedAt ?? -Infinity, time);
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createServerSentEventReader, readHello } from '../../src/browser/relay-stream.js';
+import { createServerSentEventReader, eventsOf, readHello } from '../../src/browser/relay-stream.js';
+import { timeOf } from '../../src/operators/items/item.js';
 import { type ConnectionEnd, relayConnection$ } from '../../src/browser/relay-connection.js';
 import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
@@ -43,6 +44,21 @@ const connect = async (step: Step, options: RelayFeedOptions = {}) => {
 it('a message before `hello` is not of a relay', async () => {
   const { over } = await connect(ended(message('e.1.1.1', line('a'))));
   expect((await over()).error).toMatchObject({ code: 'invalid-relay', verdict: 'stop' });
+});
+
+it('the other tabs read the past of a relay with the same times as the tab that received it', async () => {
+  const at = Date.now() - 60_000;
+  const past = stream(hello() + message('e.2.1.1', opened(at), line('a', at + 1)));
+  const { point, events } = await connect(past);
+  point.ownAt = at + 60_000;
+  let shared: readonly Received[] = [];
+  point.watcher = {
+    event: () => undefined,
+    message: (_from, lines) => (shared = [...shared, ...eventsOf(lines, 0, point.ownAt)]),
+  };
+  await waitFor(() => shared.length > 0);
+  expect(shared.map(timeOf)).toEqual([at + 1, at + 1]);
+  expect(events.map(timeOf)).toEqual([at + 1, at + 1]);
 });
 
 /** Writes the parts one after the other, each at a call of `next`. */
