@@ -10,6 +10,7 @@ import {
   afterTime,
   completeAfter,
   type FeedState,
+  isOfRelay,
   type LoggedEvent,
   type LoggedValue,
   noFeed,
@@ -329,7 +330,8 @@ const firstIndexWhere = (begin: number, end: number, matches: (index: number) =>
 };
 
 // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
-export const hasClock = ({ events, hasOpened }: FeedState): boolean => events.length === 0 || hasOpened;
+export const hasClock = ({ events, hasOpened, outage }: FeedState): boolean =>
+  events.length === 0 || (hasOpened && !(outage && isOfRelay(outage)));
 
 // Values don't change the state: during an outage they're the delayed output of an operator.
 export const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { LoggedEvent } from '../../src/protocol/feed-state.js';
 import { Entries, type Position } from '../../src/relay/entries.js';
 import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
+import { relayError } from '../../src/browser/relay-error.js';
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 import { cases } from '../support/cases.js';
@@ -56,6 +57,16 @@ describe('EventLog', () => {
       [-Infinity, 10, 12, 40],
     ]);
     expect([log.timeNow, log.read(log.oldest)?.watermark]).toEqual([40, 40]);
+  });
+
+  it('has no time of the clock while a source has only failed to connect to a relay, whose events may be older', () => {
+    let now = 50;
+    const log = new EventLog(roomy, () => now);
+    log.append({ ...disconnected(50), failure: relayError({ code: 'relay-stalled', endedAt: 40 }) });
+    now = 80;
+    expect(log.watermarkAt(log.newest)).toBe(50);
+    log.append(opened(60));
+    expect(log.watermarkAt(log.newest)).toBe(80);
   });
 
   it('stores the newest events within both limits, and returns all of them from any stored position on', () => {
