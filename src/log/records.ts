@@ -11,9 +11,8 @@ import {
   afterFrame,
   type FeedState,
   noFeed,
-  snapshotNotBefore,
+  snapshotAfterGap,
   stateOf,
-  withGapIn,
   snapshotAt,
 } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
@@ -179,7 +178,7 @@ export class Records {
     const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
     const since = Math.min(before?.at ?? to, to);
     const gap = logGap(damage === undefined ? 'behind' : 'damaged', since, to, missed >= 0 ? missed : undefined);
-    for (const event of withGapIn(snapshotNotBefore(this.#state, to), gap)) this.#add(event);
+    for (const event of snapshotAfterGap(this.#state, gap)) this.#add(event);
   }
 
   /** Returns whether the line is a record. */

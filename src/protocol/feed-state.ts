@@ -275,12 +275,14 @@ const connectionAfter = (
       const begun = outage ?? resubscribed(before, newestAt);
       const settles = settlingOf(event, before);
       const isRelayBack = begun !== undefined && isOfRelay(begun);
-      const wasComplete = isRelayBack && completeFrom !== undefined;
-      // The relay's connection to the service is as it was.
-      if (wasComplete && isDue(settles)) return { ...opened, completeFrom, outage: undefined };
+      if (isDue(settles) && (begun === undefined || isRelayBack)) {
+        // The relay's connection to the service is as it was. Who came since then may lack frames of that ms.
+        const since = begun && (completeFrom ?? Math.max(settles.until, begun.from + 1));
+        return { ...opened, completeFrom: since ?? settles.until, outage: undefined };
+      }
       // Otherwise the relay has restarted, because its connection settles.
-      const ended = wasComplete ? { ...begun, hasStopped: true } : isRelayBack ? undefined : begun;
-      if (ended === undefined && isDue(settles)) return { ...opened, completeFrom: settles.until, outage: undefined };
+      const isUnknown = isRelayBack && completeFrom === undefined;
+      const ended = isUnknown ? undefined : isRelayBack ? { ...begun, hasStopped: true } : begun;
       return { ...opened, settling: settles, outage: ended };
     }
     case 'gap': {
@@ -490,9 +492,12 @@ export const snapshotAt = (state: FeedState, at: number): Snapshot => {
   return events.map((event) => (opensLater(event) ? notBefore(event, at) : event));
 };
 
-/** Returns the events for a new subscriber. It may lack frames of the ms `at`, so for it the feed is complete after that. */
-export const snapshotOfNew = (state: FeedState, at: number): Snapshot =>
-  snapshotAt(state, at).map((event) =>
+/** Returns the events for a new subscriber. */
+export const snapshotOfNew = (state: FeedState, at: number): Snapshot => withoutMs(snapshotAt(state, at), at);
+
+/** Returns the events for a subscriber that may lack frames of the ms `at`: for it the feed is complete after that. */
+const withoutMs = (events: Snapshot, at: number): Snapshot =>
+  events.map((event) =>
     event.type === 'opened' && event.completeFrom === at ? { ...event, completeFrom: at + 1 } : event,
   );
 
@@ -505,8 +510,8 @@ export const eventsNotBefore = (events: Snapshot, at: number): Snapshot =>
   events.flatMap((event) => (event.type === 'ticket-issued' && event.at < at ? [] : notBefore(event, at)));
 
 /** Returns the events for a client that missed frames: its status, and the gap right after `opened`. */
-export const snapshotAfterGap = (state: FeedState, missed: Missed): Snapshot =>
-  withGapIn(snapshotNotBefore(state, missed.to), relayGap(missed));
+export const snapshotAfterGap = (state: FeedState, gap: Gap): Snapshot =>
+  withGapIn(withoutMs(snapshotNotBefore(state, gap.to), gap.to), gap);
 
 /** Adds a gap to the status after it. It directly follows `opened`, unless the connection still settles. */
 export const withGapIn = (status: Snapshot, ...gaps: readonly Gap[]): Snapshot =>

@@ -235,8 +235,9 @@ const withGap = (progress: Progress, missed: Missed): Step => {
   // With a fixed `deliveryDelayMs`, the first part of that gap may be over.
   const isFollowed = outage !== undefined && settling?.isFixed !== true;
   const hasEnd = isKnown || isFollowed || completeFrom !== undefined;
+  const gap = relayGap({ ...missed, from });
   return hasEnd
-    ? { progress: { ...progress, pendingGapFrom: undefined }, events: snapshotAfterGap(state, { ...missed, from }) }
+    ? { progress: { ...progress, pendingGapFrom: undefined }, events: snapshotAfterGap(state, gap) }
     : { progress: { ...progress, pendingGapFrom: from }, events: snapshotNotBefore(state, missed.to) };
 };
 

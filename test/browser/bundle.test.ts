@@ -27,7 +27,7 @@ const bundle = async (options: BuildOptions) => {
 const rxjs = { external: ['rxjs', 'rxjs/*'] };
 
 // test/e2e/built-package.test.ts has the limits of a page without shared tabs.
-it('the bundle of rx-trade-feed/browser has a file for shared tabs, and a page that loads it stays below 15,050 bytes with gzip', async () => {
+it('the bundle of rx-trade-feed/browser has a file for shared tabs, and a page that loads it stays below 15,100 bytes with gzip', async () => {
   const { outputFiles, inputs } = await bundle({
     ...{ entryPoints: ['src/browser/index.ts'], ...rxjs, outdir: 'out', splitting: true },
   });
@@ -36,7 +36,7 @@ it('the bundle of rx-trade-feed/browser has a file for shared tabs, and a page t
   const tabs = outputFiles.filter(({ path }) => basename(path).startsWith('shared-feed'));
   expect(tabs).toHaveLength(1);
   // With the files that are in the bundle, for a bundle that is too large.
-  expect([bytesOf(tabs) < 3_500, bytesOf(outputFiles) < 15_050, inputs]).toEqual([true, true, inputs]);
+  expect([bytesOf(tabs) < 3_500, bytesOf(outputFiles) < 15_100, inputs]).toEqual([true, true, inputs]);
   expect(outputFiles.map(({ text }) => text).join()).not.toMatch(
     /\b(Buffer|process|require|global|setImmediate|__dirname)\b/,
   );

@@ -161,6 +161,8 @@ describe('feed state', () => {
     ['not before', 'i1 O2', undefined],
     ['not during an outage', 'i1 O2 a9 x10', undefined],
     ['as before, while only the connection to a relay is down', 'i1 O2 a9 l10', 2],
+    ['as before, when the relay is back', 'o1 l5 o5', 1],
+    ['after the ms in which a relay was lost, for a subscriber that came since', 'l5 o5', 6],
   ])('a connection is complete %s: %s', (_title, row, completeFrom) => {
     expect(fold(row).completeFrom).toBe(completeFrom);
   });
@@ -369,10 +371,10 @@ describe('snapshot', () => {
   });
 
   it('snapshotAfterGap puts the gap after `opened`, and before the events of an outage', () => {
-    const missed = { from: 5, to: 8, frames: 3 };
-    const gap = expect.objectContaining({ type: 'gap', from: 5, to: 8, missed: 3 });
-    expect(snapshotAfterGap(stateOf([opened(3, 2)]), missed)).toEqual([opened(8, 2), gap]);
-    expect(snapshotAfterGap(stateOf(outage), missed)).toEqual([gap, ...outage]);
-    expect(snapshotAfterGap(stateOf([]), missed)).toEqual([gap]);
+    const gap = relayGap({ from: 5, to: 8, frames: 3 });
+    // Others of the ms in which the gap ends may be missing.
+    expect(snapshotAfterGap(stateOf([opened(3, 2)]), gap)).toEqual([joined(8, 2), gap]);
+    expect(snapshotAfterGap(stateOf(outage), gap)).toEqual([gap, ...outage]);
+    expect(snapshotAfterGap(stateOf([]), gap)).toEqual([gap]);
   });
 });

@@ -167,7 +167,7 @@ describe('a client of a run', () => {
     expect(numbersOf(received)).toEqual(range(21, 30));
     replica.take(disconnected(begin + 40), opened(begin + 50, 2), gapOf(begin + 40, begin + 50)).frames(51, 70);
     expect(eventsOf(next()).slice(0, 2)).toEqual([
-      opened(begin + 60, 2),
+      joined(begin + 60, 2),
       expect.objectContaining({ type: 'gap', from: begin + 30, to: begin + 60, missed: 10 }),
     ]);
     replica.take(...range(71, 80).map((n) => reconnecting(begin + n, 1)));
@@ -301,7 +301,7 @@ describe('a client of another relay', () => {
     const { read } = replica.join(elsewhere(begin + 8));
     const first = eventsOf(read());
     expect(first).toEqual([
-      opened(begin + 9),
+      joined(begin + 9),
       expect.objectContaining({ type: 'gap', from: begin + 8, to: begin + 9 }),
     ]);
     replica.take(...framesOf(range(6, 7)));
@@ -327,7 +327,7 @@ describe('a client of another relay', () => {
     read();
     replica.take(frame(6, begin + 6), disconnected(begin + 6), reconnecting(begin + 6, 1), opened(begin + 7, 2));
     expect(read().flatMap(eventsIn)).toEqual([
-      opened(begin + 9, 2),
+      joined(begin + 9, 2),
       expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
     ]);
   });
@@ -340,7 +340,7 @@ describe('a client of another relay', () => {
     const { read } = replica.join(elsewhere(at));
     const first = eventsOf(read());
     expect(first).toEqual([
-      opened(begin + 5),
+      joined(begin + 5),
       expect.objectContaining({ type: 'gap', from: begin + 5, to: begin + 5, durationMs: 0 }),
     ]);
     replica.take(...framesOf(range(6, 7)));

@@ -1,11 +1,10 @@
 import { BehaviorSubject, EMPTY, from, type Observable, tap } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
-import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
+import type { Gap, LifecycleEvent, Watermark } from '../../protocol/event.js';
 import {
   afterEvent,
   afterFrame,
   type FeedState,
-  type Missed,
   noFeed,
   relayGap,
   type Snapshot,
@@ -197,7 +196,7 @@ export const joins = (
 ): boolean => {
   if (type === 'welcome') return !isOpen;
   const knowsState = isOpen ? from !== to : wasOpen;
-  return knowsState && id !== undefined && missedBetween(id, from ?? to, shiftMs) === undefined;
+  return knowsState && id !== undefined && gapBetween(id, from ?? to, shiftMs) === undefined;
 };
 
 /**
@@ -213,15 +212,15 @@ export const applyUpdate = (
 ): { readonly events: readonly Received[]; readonly id: Id } => {
   const events = eventsOf(lines, ownAt === undefined ? 0 : shiftMs, ownAt);
   const begin = from ?? to;
-  const missed = missedBetween(lastId, begin, shiftMs);
+  const gap = gapBetween(lastId, begin, shiftMs);
   const id = isAfterId(lastId, to) ? lastId : (to ?? lastId);
   if (type === 'batch') {
-    if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
+    if (gap !== undefined) return { events: [gap, ...events], id };
     return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, begin, to, events) : events, id };
   }
   const watermarks = events.filter((event) => event.type === 'watermark');
   const state = stateOf(events as Snapshot);
-  if (missed !== undefined) return { events: [...snapshotAfterGap(state, missed), ...watermarks], id };
+  if (gap !== undefined) return { events: [...snapshotAfterGap(state, gap), ...watermarks], id };
   // A frame may be later than the last watermark, but the leader has reached its time.
   const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
   const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
@@ -243,12 +242,12 @@ const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): r
   return events.filter((event, n) => n > known || event.type === 'watermark');
 };
 
-/** Returns what a tab has lost between its id and the next one, if anything. */
-const missedBetween = (lastId: Id, next: Id, shiftMs: number): Missed | undefined => {
+/** Returns the gap of what a tab has lost between its id and the next one, if anything. */
+const gapBetween = (lastId: Id, next: Id, shiftMs: number): Gap | undefined => {
   if (lastId === undefined || next === undefined || lastId === next || isAfterId(next, lastId) === false)
     return undefined;
   const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const to = (other?.at ?? 0) + shiftMs;
   const frames = reached && reached.epoch === other?.epoch ? other.frames - reached.frames : undefined;
-  return { from: reached === undefined ? to : reached.complete + shiftMs, to, frames };
+  return relayGap({ from: reached === undefined ? to : reached.complete + shiftMs, to, frames });
 };

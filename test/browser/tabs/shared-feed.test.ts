@@ -581,7 +581,7 @@ describe('applyUpdate', () => {
   it.each<[string, Id, Id, readonly RelayedEvent[], readonly unknown[], Id]>([
     ['at the time that the leader has reached', undefined, id(5), [opened(5)], [joined(1_050)], id(5)],
     ['with its watermark', undefined, id(5), [opened(5), mark], [joined(1_050), mark], id(5)],
-    ['with a gap after `opened` at an earlier id', id(5), id(8), [opened(5)], [opened(1_080), missed], id(8)],
+    ['with a gap after `opened` at an earlier id', id(5), id(8), [opened(5)], [joined(1_080), missed], id(8)],
     ['without a gap at the same id', id(8), id(8), [opened(5)], [opened(1_080)], id(8)],
     ['without a gap at a later id', id(9), id(8), [opened(5)], [opened(1_080)], id(9)],
     ['and keeps the id of the tab if the leader has none', id(5), undefined, [], [], id(5)],
