@@ -5,9 +5,13 @@ import { timeOf } from '../../src/operators/items/item.js';
 import type { WindowFacts } from '../../src/operators/window/window.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import type { Gap, RelayedEvent } from '../../src/protocol/event.js';
+import type { FailureCode } from '../../src/protocol/failures/meanings.js';
 import type { Sent } from './feed.js';
 import type { Timeline } from './timeline.js';
 import type { Time } from './world.js';
+
+/** The failures of a page that has received nothing. */
+const ownFailures: readonly FailureCode[] = ['relay-unreachable', 'relay-stalled'];
 
 /** What the operators of a reader get: without a time if they are mapped. */
 type Item = RelayedEvent | { readonly payload: string };
@@ -109,8 +113,11 @@ export class Reader {
       })
       .sort((one, other) => one.at - other.at);
     const from = Math.min(this.#provenFrom ?? Infinity, this.#settledFrom);
+    // Who leaves during an outage gets no gap.
+    const outage = this.hasLeft ? this.#feed.state.outage : undefined;
+    const gaps = outage ? [...this.gaps, { from: outage.from, to: Infinity }] : this.gaps;
     for (const { n, at, isLost } of places)
-      if (isLost && n < this.#last && at > from && !this.gaps.some((gap) => gap.from <= at && at <= gap.to))
+      if (isLost && n < this.#last && at > from && !gaps.some((gap) => gap.from <= at && at <= gap.to))
         this.#wrong(`frame ${n} of ${at} is missing, and in no gap`, 'lost frames outside gaps');
     for (const window of this.windows) this.#checkWindow(window, places, isExcused);
   }
@@ -127,7 +134,8 @@ export class Reader {
       this.#openedAt = at;
       this.#settledFrom = Math.min(this.#settledFrom, at + settlesMs);
     }
-    this.#provenFrom ??= this.#feed.next(event).completeFrom;
+    const { completeFrom } = this.#feed.next(event);
+    this.#provenFrom ??= completeFrom;
     if (event.type === 'frame') return this.#receive(Number(event.text()), at);
     if (event.type === 'value') return this.#receive(Number((event.value as { readonly n: string }).n), at);
     if (event.type === 'watermark') return;
@@ -138,8 +146,8 @@ export class Reader {
 
   #checkTime({ type, ...event }: Received, at: number): void {
     const isItem = type === 'frame' || type === 'value';
-    // A page that found no relay may then receive frames from before (`sinceMs`).
-    const isOwn = type === 'reconnecting' || ('failure' in event && event.failure.code === 'relay-unreachable');
+    // A page that got nothing from its first relay may then receive frames from before (`sinceMs`).
+    const isOwn = type === 'reconnecting' || ('failure' in event && ownFailures.includes(event.failure.code));
     this.#hasJoined ||= isItem || (!isOwn && this.#isFirst);
     this.#isFirst = false;
     // A watermark only promises that nothing earlier follows, so it may precede the last event. The gap of an outage is

@@ -42,7 +42,8 @@ const textOf = (lines, sign) => lines.flatMap((line) => (line.startsWith(sign) ?
 
 /**
  * Reads rules that are broken on purpose: `# name`, a file with a seed that detects it, the lines that are replaced with `-`, and those that
- * replace them with `+`. `faults`: what is rare is found only in a run with these faults, without a foreign client.
+ * replace them with `+`. `faults`: what is rare is found only in a run with these faults, without a foreign client. `windows of`: how long the
+ * windows are that find it.
  */
 export const mutantsIn = (room, patches) =>
   patches
@@ -50,8 +51,11 @@ export const mutantsIn = (room, patches) =>
     .slice(1)
     .map((patch) => {
       const [name, place, ...lines] = patch.trimEnd().split('\n');
-      const [, file, seed, faults] = /^(.+), seed (\d+)(?:, faults: (.+))?$/.exec(place);
-      const options = faults && { faultNames: faults.split(', '), foreign: 'none' };
+      const [, file, seed, windowMs, faults] = /^(.+), seed (\d+)(?:, windows of (\d+) ms)?(?:, faults: (.+))?$/.exec(
+        place,
+      );
+      const inFaults = faults && { faultNames: faults.split(', '), foreign: 'none' };
+      const options = windowMs ? { windowMs: Number(windowMs) } : inFaults;
       const change = { find: textOf(lines, '-'), replacement: textOf(lines, '+') };
       return { name, file: join(room ?? '', file), seed: Number(seed), options, ...change };
     });

@@ -4,15 +4,16 @@ import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayTopic } from '../../../src/relay/index.js';
 import { type Chance, createChance } from '../../simulation/chance.js';
+import { Service, SimulatedFeed } from '../../simulation/feed.js';
 import { countsOf, Reader, type ReaderOptions } from '../../simulation/reader.js';
 import { type Run as AnyRun, Timeline } from '../../simulation/timeline.js';
 import { inWorld, Time } from '../../simulation/world.js';
 import { Browser } from './browser.js';
 import { createLink, type Link, resetNetwork, type Target } from './network.js';
-import { DirectFeed, Service } from './service.js';
 
 const healMs = 8_500;
 const restartMs = 400;
+const reconnectMs = 300;
 
 /** The topics of pages: none, each frame, and the number of each frame as a value. */
 const topics: readonly (RelayTopic | undefined)[] = [
@@ -25,7 +26,7 @@ const topics: readonly (RelayTopic | undefined)[] = [
 /** A process with a relay of a direct feed, or of another relay. */
 interface Node {
   readonly name: string;
-  readonly feed: DirectFeed | undefined;
+  readonly feed: SimulatedFeed | undefined;
   /** The upstream relay, if any, and the connection to it. */
   readonly before: Node | undefined;
   readonly upstream: Link | undefined;
@@ -71,15 +72,17 @@ class World {
   readonly #holds: boolean;
   readonly #lingerMs: number;
   readonly #capacity: number;
+  readonly #windowMs: number;
 
-  constructor(time: Time, chance: Chance) {
+  constructor(time: Time, chance: Chance, windowMs: number) {
     resetNetwork();
     [this.time, this.chance, this.timeline] = [time, chance, new Timeline(time)];
     this.#holds = chance.isTrue(0.7);
     this.#lingerMs = chance.oneOf([0, 5_000]);
     this.#capacity = chance.oneOf([60, 10_000, 10_000]);
-    this.service = new Service(time, chance);
-    this.browser = new Browser(time);
+    this.#windowMs = windowMs;
+    this.service = serviceOf(time, chance);
+    this.browser = new Browser(time.clock);
     this.close = this.browser.open();
     const direct = ['a', 'b'].map((name) => this.#node(name, this.#direct(), undefined));
     this.nodes = [...direct, ...direct.map((node, n) => this.#node(`${node.name}${n}`, undefined, node))];
@@ -89,9 +92,9 @@ class World {
     const tab$ = () => this.browser.tab$(addressOf('tabs'), this.#options);
     this.tabs = [0, 1].map((n) => this.#page(`tab ${n}`, shared, tab$));
     // Another client of the account stops the feed: an app that knows this subscribes again.
-    const again = { delay: () => timer(restartMs, time) };
+    const again = { delay: () => timer(restartMs, time.clock) };
     this.#reader('direct reader', this.#direct().events$.pipe(retry(again)), true);
-    const { delayMs, deliveryDelayMs } = this.service.plan;
+    const { delayMs, deliveryDelayMs } = this.service.options;
     this.timeline.note(`frames are ${delayMs} ms late, deliveryDelayMs: ${deliveryDelayMs}`);
   }
 
@@ -108,7 +111,7 @@ class World {
   start(node: Node): void {
     if (node.relay !== undefined) return;
     const relay = createRelay(node.feed?.events$ ?? this.#feed$(node.name), {
-      ...{ scheduler: this.time, heartbeatMs: 1_000, lingerMs: this.#lingerMs, capacity: this.#capacity },
+      ...{ scheduler: this.time.clock, heartbeatMs: 1_000, lingerMs: this.#lingerMs, capacity: this.#capacity },
     });
     relay.events$.subscribe(({ type }) => {
       if (type !== 'source-stopped') return;
@@ -150,7 +153,7 @@ class World {
     // Windows close as complete until a stall of a direct connection is noticed: see docs/windows.md.
     const isExcused = (at: number, windowEnd: number) => stalls.some(({ from, to }) => at >= from && windowEnd <= to);
     for (const reader of this.readers) {
-      reader.check({ sent, placeOf: ({ at }) => at, isExcused });
+      reader.check({ sent, placeOf: ({ at }) => Math.floor(at), isExcused });
       if (!reader.hasLeft && (reader.received.get(reader.last) ?? 0) <= this.time.now() - 3_000)
         this.timeline.wrong(`${reader.name}: no frames arrive in the end`);
     }
@@ -170,17 +173,17 @@ class World {
     return this.nodes.flatMap(({ before, upstream }) => (before === node && upstream ? [upstream] : []));
   }
 
-  #node(name: string, feed: DirectFeed | undefined, before: Node | undefined): Node {
+  #node(name: string, feed: SimulatedFeed | undefined, before: Node | undefined): Node {
     const upstream = before && this.#link(name, { relay: before.relay });
     return { name, feed, before, upstream, relay: undefined };
   }
 
   #link(name: string, target: Link['target']): Link {
-    return createLink(addressOf(name), target, Math.ceil(this.chance.between(1, 30)), this.time);
+    return createLink(addressOf(name), target, Math.ceil(this.chance.between(1, 30)), this.time.clock);
   }
 
-  #direct(): DirectFeed {
-    return new DirectFeed(this.service, this.time, this.chance);
+  #direct(): SimulatedFeed {
+    return new SimulatedFeed(this.service, { reconnectMs: () => reconnectMs });
   }
 
   #reading(name: string): Link {
@@ -202,7 +205,12 @@ class World {
     const windows: ReaderOptions['windows'] = (items$) => [
       items$.pipe(
         filter((item): item is RelayedEvent => 'type' in item),
-        tumblingWindow({ lengthMs: 500, scheduler: time, seed: () => 0, add: (sum: number) => sum + 1 }),
+        tumblingWindow({
+          lengthMs: this.#windowMs,
+          scheduler: time.clock,
+          seed: () => 0,
+          add: (sum: number) => sum + 1,
+        }),
       ),
     ];
     const reader = new Reader(name, feed$, { time, timeline, windows, usesOperator });
@@ -215,7 +223,7 @@ class World {
   }
 
   get #options(): RelayFeedOptions {
-    const scheduler = this.time;
+    const scheduler = this.time.clock;
     return {
       ...{ scheduler, maxFeedStops: Infinity, connectTimeoutMs: 1_000, idleTimeoutMs: 2_000 },
       backoff: { scheduler, random: this.chance.random, initialDelayMs: 100, maxDelayMs: 800 },
@@ -223,12 +231,26 @@ class World {
   }
 }
 
+/** A service whose frames reach all open connections in the same ms. Quiet feeds settle by time, busy ones by their first frame. */
+const serviceOf = (time: Time, chance: Chance): Service => {
+  const delayMs = chance.oneOf([0, 500]);
+  const deliveryDelayMs = chance.isTrue(0.7) ? 'auto' : chance.oneOf(delayMs === 0 ? [0, 500, 2_000] : [500, 2_000]);
+  const mostMs = chance.oneOf([60, 120, 120, 800]);
+  return new Service(time, chance, {
+    ...{ delayMs, deliveryDelayMs, waiting: 'drop', refusals: 0, jitterMs: 0 },
+    // The answer to the handshake may be late, so that frames that are delayed come soon after it.
+    answerJitterMs: delayMs === 0 ? 0 : chance.oneOf([10, 10, 480]),
+    waitMs: () => chance.between(1, chance.isTrue(0.02) ? 1_500 : mostMs),
+    burst: () => (chance.isTrue(0.2) ? 3 : 1),
+  });
+};
+
 const addressOf = (name: string): string => `http://${name}.example/feed`;
 
 type Fault = (world: World) => string;
 
 const onFeed =
-  (begin: (feed: DirectFeed, world: World) => void): Fault =>
+  (begin: (feed: SimulatedFeed, world: World) => void): Fault =>
   (world) => {
     const { feeds } = world.service;
     const feed = world.chance.oneOf(feeds);
@@ -265,20 +287,20 @@ const restarted =
 
 /** The faults, by name. Each returns what it hits. */
 const faults: Readonly<Record<string, Fault>> = {
-  'source drops': onFeed((feed) => feed.drop()),
+  'source drops': onFeed((feed) => feed.cut('close')),
   'source drops twice': onFeed((feed, { time, chance }) => {
     const againMs = ms(chance, 300, 1_200);
-    feed.drop();
-    time.after(againMs, () => feed.drop());
+    feed.cut('close');
+    time.after(againMs, () => feed.cut('close'));
   }),
   'outage of a source': onFeed((feed, { time, chance }) => {
     const downMs = ms(chance, 500, 7_000);
     feed.isRefused = true;
-    feed.drop();
+    feed.cut('close');
     time.after(downMs, () => (feed.isRefused = false));
   }),
   'source stalls': onFeed((feed) => feed.stall()),
-  'source stops': onFeed((feed) => feed.stop()),
+  'source stops': onFeed((feed) => feed.cut('stop')),
   restart: restarted(true),
   kill: restarted(false),
   'link of a relay is cut': onUpstream((link) => link.cut()),
@@ -301,11 +323,11 @@ const faults: Readonly<Record<string, Fault>> = {
 const ms = (chance: Chance, least: number, most: number): number => Math.round(chance.between(least, most));
 
 /** Runs a seed in a new world: random faults over half a minute, then peace. Checks what all have received. */
-export const simulate = (seed: number): Run => {
+export const simulate = (seed: number, { windowMs = 500 } = {}): Run => {
   const chance = createChance(seed);
   const time = new Time(1_700_000_000_000);
   const run = (): Run => {
-    const world = new World(time, chance);
+    const world = new World(time, chance, windowMs);
     const { timeline, service, readers } = world;
     try {
       time.pass(ms(chance, 100, 2_000));
