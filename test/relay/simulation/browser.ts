@@ -3,6 +3,7 @@ import { pageFeed$ } from '../../../src/browser/relay-feed.js';
 import { type RelayFeedOptions, resolveRelayFeed } from '../../../src/browser/relay-feed-options.js';
 import { sharedFeed$ } from '../../../src/browser/tabs/shared-feed.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
+import { FakeBrowser } from '../../browser/tabs/fake-browser.js';
 
 /** How long a message between tabs takes, and until a free lock is granted, in ms. */
 const messageMs = 2;
@@ -22,9 +23,17 @@ export class Browser {
   readonly #channels = new Set<Channel>();
   #waiting: readonly Request[] = [];
   readonly #held = new Map<string, Request>();
+  readonly #page = new FakeBrowser();
 
   constructor(scheduler: SchedulerLike) {
     this.#scheduler = scheduler;
+    const channels = this.#channels;
+    const ofBrowser = class extends Channel {
+      constructor(name: string) {
+        super(name, channels, scheduler);
+      }
+    };
+    this.#page.set('BroadcastChannel', ofBrowser);
   }
 
   /** Emits the events of a new tab. */
@@ -32,40 +41,20 @@ export class Browser {
     return new Observable((subscriber) => {
       const tab = Symbol('tab');
       const settings = resolveRelayFeed(url, options);
-      const globals = {
-        isSecureContext: true,
-        navigator: { locks: { request: this.#request.bind(this, tab), query: () => new Promise(noop) } },
-      };
-      for (const [name, value] of Object.entries(globals)) setGlobal(name, value);
+      const locks = { request: this.#request.bind(this, tab), query: () => new Promise(noop) };
+      this.#page.set('navigator', { locks });
       const shared$ = sharedFeed$(settings, (state) => pageFeed$(settings, state));
       const subscription = shared$.subscribe(subscriber as never);
       return () => {
         subscription.unsubscribe();
-        this.#close(tab);
+        this.#leave(tab);
       };
     });
   }
 
-  /** Defines the globals of a page. Returns what removes them. */
-  open(): () => void {
-    const scheduler = this.#scheduler;
-    const channels = this.#channels;
-    const ofBrowser = class extends Channel {
-      constructor(name: string) {
-        super(name, channels, scheduler);
-      }
-    };
-    const names = ['BroadcastChannel', 'addEventListener', 'removeEventListener', 'isSecureContext', 'navigator'];
-    const before = names.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
-    setGlobal('BroadcastChannel', ofBrowser);
-    setGlobal('addEventListener', noop);
-    setGlobal('removeEventListener', noop);
-    return () => {
-      for (const [name, descriptor] of before) {
-        Reflect.deleteProperty(globalThis, name);
-        if (descriptor !== undefined) Object.defineProperty(globalThis, name, descriptor);
-      }
-    };
+  /** Ends the globals of its pages. */
+  close(): void {
+    this.#page.remove();
   }
 
   #request(tab: symbol, name: string, _options: unknown, grant: () => unknown): { readonly catch: () => void } {
@@ -82,7 +71,7 @@ export class Browser {
     this.#scheduler.schedule(() => this.#held.get(name) === next && next.grant(), messageMs);
   }
 
-  #close(tab: symbol): void {
+  #leave(tab: symbol): void {
     this.#waiting = this.#waiting.filter((each) => each.tab !== tab);
     for (const [name, held] of [...this.#held]) {
       if (held.tab !== tab) continue;
@@ -127,7 +116,3 @@ class Channel {
     this.#all.delete(this);
   }
 }
-
-const setGlobal = (name: string, value: unknown): void => {
-  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
-};

@@ -67,8 +67,6 @@ class World {
   /** All that have read. */
   readonly readers: Reader[] = [];
   readonly browser: Browser;
-  /** Removes the globals of the browser. */
-  readonly close: () => void;
   readonly #holds: boolean;
   readonly #lingerMs: number;
   readonly #capacity: number;
@@ -83,7 +81,6 @@ class World {
     this.#windowMs = windowMs;
     this.service = serviceOf(time, chance);
     this.browser = new Browser(time.clock);
-    this.close = this.browser.open();
     const direct = ['a', 'b'].map((name) => this.#node(name, this.#direct(), undefined));
     this.nodes = [...direct, ...direct.map((node, n) => this.#node(`${node.name}${n}`, undefined, node))];
     for (const node of this.nodes) this.start(node);
@@ -340,7 +337,7 @@ export const simulate = (seed: number, { windowMs = 500 } = {}): Run => {
       time.pass(healMs);
       world.check();
     } finally {
-      world.close();
+      world.browser.close();
     }
     const frames = service.sent.length;
     return { ...timeline.result(seed), ...countsOf(readers), frames, virtualMs: time.elapsed };
