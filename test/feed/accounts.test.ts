@@ -16,7 +16,7 @@ import { waitFor } from '../support/wait-for.js';
 // Programs take long to start on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(120_000);
 
-describe('account use', () => {
+describe('two feeds of one account', () => {
   let service: TradeFeedService;
   beforeAll(async () => {
     const source = () => marketBatches$({ rate: 100 });
@@ -26,149 +26,133 @@ describe('account use', () => {
 
   const newKey = () => service.createAccount({ plan: 'developer' }).createApiKey();
 
-  describe('a program that subscribes twice with one key', () => {
-    const run = async (settings: object) => {
-      const apiKey = newKey();
-      const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
-      const { code, stdout, stderr } = await runProgram('same-account/first.mjs', [JSON.stringify(settings)], env);
-      expect({ code, hasKey: (stdout + stderr).includes(apiKey) }).toEqual({ code: 0, hasKey: false });
-      return { stderr, lines: stdout.trim().split('\n') };
-    };
+  let emitWarning: jest.SpiedFunction<(warning: string, options: NodeJS.EmitWarningOptions) => void>;
+  beforeEach(() => {
+    emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  });
+  afterEach(() => emitWarning.mockRestore());
 
-    const placeIn = (file: string, comment: string, feed: string): string => {
-      const lines = readFileSync(join(import.meta.dirname, '../e2e/programs/same-account', file), 'utf8').split('\n');
-      const line = lines.findIndex((text) => text.endsWith(`// ${comment}`)) + 1;
-      return String.raw`tradeFeed\$\('${feed}'\) at \S*same-account/${file}:${line}:\d+`;
-    };
-    const first = placeIn('first.mjs', 'the first place', 'market');
-    const second = placeIn('second.mjs', 'the second place', 'market');
-    const twoPlaces = `Two feeds of this process use the same account: ${first}, and ${second}\\.`;
+  const texts = () =>
+    emitWarning.mock.calls.map(([text]) => text).filter((text) => text.includes('use the same account'));
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const optionsOf = (more: TradeFeedOptions = {}): TradeFeedOptions => ({
+    ...{ baseUrl: service.baseUrl, apiKey: newKey(), backoff: { initialDelayMs: 1, maxDelayMs: 5 } },
+    ...more,
+  });
+  const feed$ = (options: TradeFeedOptions) => tradeFeed$('market', options);
 
-    itInCi.each<[string, object, string]>([
-      ['at once', { how: 'at once' }, twoPlaces],
-      ['later, in workers, with functions', { how: 'later', receiveIn: 'worker', hasKeyFunction: true }, twoPlaces],
-      ['to one Observable', { how: 'to one Observable' }, `Two subscriptions of ${first} use the same account\\.`],
-    ])('is warned once, with the places, before a feed ends: %s', async (_, settings, text) => {
-      const { lines, stderr } = await run(settings);
-      const warning = new RegExp(`^TradeFeedWarning connection-replaced: ${text} .*warnings: false`);
-      expect(lines.filter((line) => !/^(first|second)$/.test(line))).toEqual([
-        expect.stringMatching(warning),
-        expect.stringMatching(/^(first|second) ended: connection-replaced$/),
-      ]);
-      expect(stderr.match(/^\(node:\d+\) \[connection-replaced\] TradeFeedWarning: /gm)).toHaveLength(1);
-    });
+  const placeIn = (file: string, comment: string): string => {
+    const lines = readFileSync(join(import.meta.dirname, '../e2e/programs/same-account', file), 'utf8').split('\n');
+    const line = lines.findIndex((text) => text.endsWith(`// ${comment}`)) + 1;
+    return String.raw`tradeFeed\$\('market'\) at \S*same-account/${file}:${line}:\d+`;
+  };
+
+  itInCi('cause one warning of their program, with both places, before one of them ends', async () => {
+    const apiKey = newKey();
+    const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
+    const { code, stdout, stderr } = await runProgram('same-account/first.mjs', [], env);
+    expect({ code, hasKey: (stdout + stderr).includes(apiKey) }).toEqual({ code: 0, hasKey: false });
+    const places = `${placeIn('first.mjs', 'the first place')}, and ${placeIn('second.mjs', 'the second place')}`;
+    const text = `Two feeds of this process use the same account: ${places}\\. .*warnings: false`;
+    const warning = expect.stringMatching(new RegExp(`^TradeFeedWarning connection-replaced: ${text}`));
+    expect(stdout.trim().split('\n')).toEqual([warning, 'ended: connection-replaced']);
+    expect(stderr.match(/^\(node:\d+\) \[connection-replaced\] TradeFeedWarning: /gm)).toHaveLength(1);
   });
 
-  describe('two feeds of one account', () => {
-    let emitWarning: jest.SpiedFunction<(warning: string, options: NodeJS.EmitWarningOptions) => void>;
-    beforeEach(() => {
-      emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-    });
-    afterEach(() => emitWarning.mockRestore());
+  it('are compared whether they emit events or frames, with or without a trailing slash', async () => {
+    const options = optionsOf();
+    const ends = [
+      tradeFeedEvents$('raw', options).subscribe({ error: noop }),
+      feed$({ ...options, baseUrl: `${service.baseUrl}/` }).subscribe({ error: noop }),
+    ];
+    await turn();
+    expect(texts()).toEqual([
+      expect.stringMatching(/tradeFeedEvents\$\('raw'\) at .*, and tradeFeed\$\('market'\) at /),
+    ]);
+    for (const end of ends) end.unsubscribe();
+  });
 
-    const texts = () =>
-      emitWarning.mock.calls.map(([text]) => text).filter((text) => text.includes('use the same account'));
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
-    const optionsOf = (more: TradeFeedOptions = {}): TradeFeedOptions => ({
-      ...{ baseUrl: service.baseUrl, apiKey: newKey(), backoff: { initialDelayMs: 1, maxDelayMs: 5 } },
-      ...more,
-    });
-    const feed$ = (options: TradeFeedOptions) => tradeFeed$('market', options);
+  it('cause no warning if one has `warnings: false`, if their keys differ, or if one ends at once', async () => {
+    const options = optionsOf();
+    const subscriptions = [
+      feed$(options).subscribe({ error: noop }),
+      feed$({ ...options, warnings: false }).subscribe({ error: noop }),
+      feed$(optionsOf()).subscribe({ error: noop }),
+    ];
+    feed$(options).subscribe({ error: noop }).unsubscribe();
+    let resolveKey: (key: string) => void = noop;
+    const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
+    feed$({ ...options, apiKey })
+      .subscribe({ error: noop })
+      .unsubscribe();
+    resolveKey(String(options.apiKey));
+    await turn();
+    expect(texts()).toEqual([]);
+    for (const each of subscriptions) each.unsubscribe();
+  });
 
-    it('are compared whether they emit events or frames, with or without a trailing slash', async () => {
-      const options = optionsOf();
-      const ends = [
-        tradeFeedEvents$('raw', options).subscribe({ error: noop }),
-        feed$({ ...options, baseUrl: `${service.baseUrl}/` }).subscribe({ error: noop }),
-      ];
-      await turn();
-      expect(texts()).toEqual([
-        expect.stringMatching(/tradeFeedEvents\$\('raw'\) at .*, and tradeFeed\$\('market'\) at /),
-      ]);
-      for (const end of ends) end.unsubscribe();
+  it('cause no warning if one is subscribed to by the handler that sees the other end', async () => {
+    const options = optionsOf({ apiKey: 'unknown-key' });
+    const restarted = new Subject<void>();
+    feed$(options).subscribe({
+      error: () => feed$(options).subscribe({ error: () => restarted.complete() }),
     });
+    await until(restarted, () => false);
+    expect(texts()).toEqual([]);
+  });
 
-    it('cause no warning if one has `warnings: false`, if their keys differ, or if one ends at once', async () => {
-      const options = optionsOf();
-      const subscriptions = [
-        feed$(options).subscribe({ error: noop }),
-        feed$({ ...options, warnings: false }).subscribe({ error: noop }),
-        feed$(optionsOf()).subscribe({ error: noop }),
-      ];
-      feed$(options).subscribe({ error: noop }).unsubscribe();
-      let resolveKey: (key: string) => void = noop;
-      const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
-      feed$({ ...options, apiKey })
-        .subscribe({ error: noop })
-        .unsubscribe();
-      resolveKey(String(options.apiKey));
-      await turn();
-      expect(texts()).toEqual([]);
-      for (const each of subscriptions) each.unsubscribe();
-    });
+  it('cause one warning, even if `retry` keeps bringing both back', async () => {
+    const options = optionsOf();
+    const ends = [0, 0];
+    const subscriptions = ends.map((_, n) =>
+      feed$(options)
+        .pipe(retry({ delay: () => [(ends[n]! += 1)] }))
+        .subscribe({ error: noop }),
+    );
+    await waitFor(() => Math.min(...ends) >= 2);
+    for (const each of subscriptions) each.unsubscribe();
+    const text = /^Two subscriptions of tradeFeed\$\('market'\) at \S+:\d+:\d+ use the same account\. /;
+    expect(texts()).toEqual([expect.stringMatching(text)]);
+  });
 
-    it('cause no warning if one is subscribed to by the handler that sees the other end', async () => {
-      const options = optionsOf({ apiKey: 'unknown-key' });
-      const restarted = new Subject<void>();
-      feed$(options).subscribe({
-        error: () => feed$(options).subscribe({ error: () => restarted.complete() }),
-      });
-      await until(restarted, () => false);
-      expect(texts()).toEqual([]);
-    });
+  it('are compared by the last key that a function returned', async () => {
+    const account = service.createAccount({ plan: 'developer' });
+    const rotated = optionsOf();
+    let { apiKey } = optionsOf({ apiKey: account.createApiKey() });
+    const openings: unknown[] = [];
+    const subscriptions = [
+      feed$(rotated).subscribe({ error: noop }),
+      tradeFeedEvents$('market', optionsOf({ apiKey: () => String(apiKey) })).subscribe({
+        next: ({ type }) => type === 'opened' && openings.push(type),
+        error: noop,
+      }),
+    ];
+    await waitFor(() => openings.length === 1);
+    expect(texts()).toEqual([]);
+    ({ apiKey } = rotated);
+    account.expireAccess();
+    await waitFor(() => texts().length > 0);
+    for (const each of subscriptions) each.unsubscribe();
+  });
 
-    it('cause one warning, even if `retry` keeps bringing both back', async () => {
-      const options = optionsOf();
-      const ends = [0, 0];
-      const subscriptions = ends.map((_, n) =>
-        feed$(options)
-          .pipe(retry({ delay: () => [(ends[n]! += 1)] }))
-          .subscribe({ error: noop }),
-      );
-      await waitFor(() => Math.min(...ends) >= 2);
-      for (const each of subscriptions) each.unsubscribe();
-      expect(texts()).toHaveLength(1);
-    });
-
-    it('are compared by the last key that a function returned', async () => {
-      const account = service.createAccount({ plan: 'developer' });
-      const rotated = optionsOf();
-      let { apiKey } = optionsOf({ apiKey: account.createApiKey() });
-      const openings: unknown[] = [];
-      const subscriptions = [
-        feed$(rotated).subscribe({ error: noop }),
-        tradeFeedEvents$('market', optionsOf({ apiKey: () => String(apiKey) })).subscribe({
-          next: ({ type }) => type === 'opened' && openings.push(type),
-          error: noop,
-        }),
-      ];
-      await waitFor(() => openings.length === 1);
-      expect(texts()).toEqual([]);
-      ({ apiKey } = rotated);
-      account.expireAccess();
-      await waitFor(() => texts().length > 0);
-      for (const each of subscriptions) each.unsubscribe();
-    });
-
-    it('cause no warning if they are replicas of one cluster', async () => {
-      const options = optionsOf();
-      const engine = memoryEngine();
-      const replica = () => createFeedCluster('market', { ...options, engine, account: 'main' });
-      const [one, two] = [replica(), replica()];
-      let frames = 0;
-      const subscriptions = [one, two].map((each) => each.frames$.subscribe(() => (frames += 1)));
-      await waitFor(() => frames > 2);
-      const owner = one.status.role === 'owning' ? one : two;
-      await owner.handOver();
-      await waitFor(() => [one, two].some((each) => each !== owner && each.status.role === 'owning'));
-      frames = 0;
-      await waitFor(() => frames > 2);
-      expect(texts()).toEqual([]);
-      const other = feed$(options).subscribe({ error: noop });
-      await turn();
-      expect(texts()).toEqual([expect.stringMatching(/createFeedCluster\('market'\) at .*, and tradeFeed\$/)]);
-      for (const each of [...subscriptions, other]) each.unsubscribe();
-    });
+  it('cause no warning if they are replicas of one cluster', async () => {
+    const options = optionsOf();
+    const engine = memoryEngine();
+    const replica = () => createFeedCluster('market', { ...options, engine, account: 'main' });
+    const [one, two] = [replica(), replica()];
+    let frames = 0;
+    const subscriptions = [one, two].map((each) => each.frames$.subscribe(() => (frames += 1)));
+    await waitFor(() => frames > 2);
+    const owner = one.status.role === 'owning' ? one : two;
+    await owner.handOver();
+    await waitFor(() => [one, two].some((each) => each !== owner && each.status.role === 'owning'));
+    frames = 0;
+    await waitFor(() => frames > 2);
+    expect(texts()).toEqual([]);
+    const other = feed$(options).subscribe({ error: noop });
+    await turn();
+    expect(texts()).toEqual([expect.stringMatching(/createFeedCluster\('market'\) at .*, and tradeFeed\$/)]);
+    for (const each of [...subscriptions, other]) each.unsubscribe();
   });
 });
 
