@@ -32,40 +32,25 @@ const memoryLogger = () => {
 
 const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEvents(logger)).subscribe();
 
-const lostMessage = events.d.failure.message;
-
 describe('logEvents', () => {
   it('calls the method of its level once per event, with the fields of the event and of its failure, and a text', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
     const lost = { code: 'connection-lost', stage: 'stream', verdict: 'renew', closeCode: 1006 };
+    const { reason } = events.s.failure;
+    const replaced = { code: 'connection-replaced', stage: 'stream', verdict: 'stop', closeCode: 4001, reason };
     const ended = { uptimeMs: 0, framesReceived: 0 };
-    const replaced = { code: 'connection-replaced', stage: 'stream', verdict: 'stop', closeCode: 4001 };
+    const lostText = `Disconnected, connection-lost: ${events.d.failure.message}`;
     const gapText = 'Frames may be missing: 3 frames in 4 ms from 1970-01-01T00:00:00.005Z on';
     const stoppedText = `Stopped, connection-replaced: ${events.s.failure.message}`;
     expect(calls.map(([level, record]) => ({ level, ...record }))).toEqual([
       { level: 'debug', ...events.t, msg: 'Requesting a ticket for market' },
       { level: 'debug', ...events.i, msg: 'Ticket issued for market' },
       { level: 'info', ...events.o, msg: 'Connected to market (connection 1)' },
-      {
-        level: 'warn',
-        type: 'disconnected',
-        at: 5,
-        ...lost,
-        ...ended,
-        msg: `Disconnected, connection-lost: ${lostMessage}`,
-      },
+      { level: 'warn', type: 'disconnected', at: 5, ...lost, ...ended, msg: lostText },
       { level: 'warn', ...events.r, msg: 'Reconnect 2 in 250 ms' },
       { level: 'warn', type: 'gap', at: 9, from: 5, durationMs: 4, missed: 3, ...lost, msg: gapText },
-      {
-        level: 'error',
-        type: 'stopped',
-        at: 10,
-        ...replaced,
-        reason: 'connection replaced',
-        ...ended,
-        msg: stoppedText,
-      },
+      { level: 'error', type: 'stopped', at: 10, ...replaced, ...ended, msg: stoppedText },
     ]);
     expect(String(calls[2]?.[1])).toBe('Connected to market (connection 1)');
   });
