@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { defer, type Observable, retry, retryWhen, Subject, throwError, VirtualTimeScheduler } from 'rxjs';
-import { type RunHelpers, TestScheduler } from 'rxjs/testing';
+import { catchError, defer, type Observable, retry, retryWhen, Subject, throwError, VirtualTimeScheduler } from 'rxjs';
 import {
   backoff,
   type BackoffPolicy,
@@ -13,6 +12,7 @@ import {
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { Stage, Verdict } from '../../src/protocol/failures/meanings.js';
 import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { marbles } from '../operators/stream.js';
 import { cases } from '../support/cases.js';
 
 describe('backoff', () => {
@@ -38,33 +38,22 @@ describe('backoff', () => {
     detail: 'maxAttempts is 2; the last failure was connection-lost',
   });
 
-  // Compares errors with all their fields; jest compares only the message.
-  const plain = (value: unknown): unknown =>
-    JSON.parse(
-      JSON.stringify(value, (_key, part: unknown) => {
-        if (part instanceof TradeFeedError) return { ...part.toJSON(), cause: part.cause };
-        return part instanceof Error ? String(part) : part;
-      }),
-    );
-
-  const marbles = (test: (helpers: RunHelpers, policy: Policy) => void): void => {
-    const scheduler = new TestScheduler((actual, expected) => {
-      expect(plain(actual)).toEqual(plain(expected));
-    });
-    scheduler.run((helpers) => {
-      test(helpers, { initialDelayMs: 10, maxDelayMs: 40, jitter: 'none', scheduler });
-    });
-  };
+  // jest compares only the message of an error.
+  const fieldsOf = (error: TradeFeedError): unknown => JSON.parse(JSON.stringify([error, error.cause]));
 
   // Virtual time has no end, so without a bound a feed that fails to end would run forever.
   const soon = '500ms !';
 
   it.each(ways)('stops after maxAttempts reconnects in a row: %s', (_how, reconnect) => {
-    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+      const policy = { initialDelayMs: 10, maxDelayMs: 40, jitter: 'none', maxAttempts: 2, scheduler } as const;
       const source$ = cold('-#', undefined, dropped);
-      const feed$ = source$.pipe(reconnect({ ...policy, maxAttempts: 2 }));
-      const stop = copyFailure(exhausted, { previous: dropped });
-      expectObservable(feed$, soon).toBe('- 10ms - 20ms -#', undefined, stop);
+      const ended$ = source$.pipe(
+        reconnect(policy),
+        catchError((error: TradeFeedError) => [fieldsOf(error)]),
+      );
+      const stop = fieldsOf(copyFailure(exhausted, { previous: dropped }));
+      expectObservable(ended$, soon).toBe('- 10ms - 20ms -(s|)', { s: stop });
       expectSubscriptions(source$.subscriptions).toBe(['^!', '- 10ms ^!', '- 10ms - 20ms ^!']);
     });
   });
@@ -82,10 +71,10 @@ describe('backoff', () => {
       ['after the floor, ends the wait at once', 31, 31],
       ['never, does not change the wait', 1_000, 160],
     ])('a wake-up %s', (_when, at, waited) => {
-      marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+      marbles(({ cold, hot, expectObservable, expectSubscriptions }, scheduler) => {
+        const policy = { initialDelayMs: 160, jitter: 'none', scheduler } as const;
         const source = cold('#', undefined, busy);
-        const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
-        const feed$ = source.pipe(retryWhen(backoff(slow, undefined, hot(`${at}ms w`))));
+        const feed$ = source.pipe(retryWhen(backoff(policy, undefined, hot(`${at}ms w`))));
         expectObservable(feed$, `${waited + 1}ms !`).toBe('');
         expectSubscriptions(source.subscriptions).toBe(['(^!)', `${waited}ms (^!)`]);
       });
