@@ -305,19 +305,6 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
       expect(called).toEqual([f, values.D, 5, undefined, null, looksLikeOne]);
     });
   });
-
-  it('errors when the function throws, and with the source', () => {
-    const thrown = new Error('mine');
-    const fails = () => {
-      throw thrown;
-    };
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-o-f-o-|', { ...fields, f });
-      expectObservable(source$.pipe(operator(fails))).toBe('-o-#', fields, thrown);
-      expectSubscriptions(source$.subscriptions).toBe('^--!');
-      expectObservable(cold('-o-#', fields).pipe(operator(fails))).toBe('-o-#', fields);
-    });
-  });
 });
 
 it('a Decoded that mapValues returns keeps the time of its frame for windows', () => {
