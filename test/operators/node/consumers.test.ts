@@ -113,23 +113,12 @@ describe('toReadable', () => {
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
   });
 
-  it('copies a frame while it waits in the stream', async () => {
+  it('copies a frame while it waits in the stream', () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
     stream.read();
-    for (const frame of chunk(65_536, [0, 100], [100, 300])) source.next(frame);
-    await turn();
-    expect(stream.readableLength).toBe(1);
-    expect(bufferSizes([stream.read(), stream.read()] as Frame[])).toEqual([100, 200]);
-    stream.destroy();
-  });
-
-  it('copies a byte array while it waits in the stream', () => {
-    const source = new Subject<Uint8Array>();
-    const stream = toReadable({ objectMode: false })(source);
-    stream.read();
-    for (const { data } of chunk(65_536, [0, 100])) source.next(data);
-    expect((stream.read() as Buffer).buffer.byteLength).toBe(100);
+    for (const frame of chunk(65_536, [0, 100])) source.next(frame);
+    expect(bufferSizes([stream.read() as Frame])).toEqual([100]);
     stream.destroy();
   });
 });
