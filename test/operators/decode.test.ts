@@ -126,6 +126,9 @@ const outcomeOf = (frames: readonly AnyFrame[], operator: (source$: Observable<A
   return { seen, errors, isObserved: source$.observed };
 };
 
+/** Node reports unhandled rejections after all microtasks, and jest fails the test that is running then. */
+const untilReported = () => new Promise((resolve) => setImmediate(resolve));
+
 const failingAt = (zero: number, error: unknown) => (n: number) => {
   if (n === zero) throw error;
   return n;
@@ -134,7 +137,7 @@ const failingAt = (zero: number, error: unknown) => (n: number) => {
 describe.each(libraries)('an error of a function in a codec: $name', ({ checked, changed }) => {
   const three = texts('{"n":1}', '{"n":0}', '{"n":2}');
 
-  it.each(operators)('ends the stream with that error instead of emitting the frame: %s', (_name, operator) => {
+  it.each(operators)('ends the stream at its frame, and no rejection is unhandled: %s', async (_, operator) => {
     const bug = new Error('a bug');
     for (const codec of [checked((n) => failingAt(0, bug)(n) > 0), changed(failingAt(0, bug))]) {
       const { seen, errors, isObserved } = outcomeOf(three, operator(codec));
@@ -143,6 +146,7 @@ describe.each(libraries)('an error of a function in a codec: $name', ({ checked,
       expect(errors[0]).toBe(bug);
       expect(isObserved).toBe(false);
     }
+    await untilReported();
   });
 
   it('ends the stream with the overflow if the function recurses without end', () => {
@@ -202,10 +206,6 @@ const trade = { to: 'x', 'a/b~c': 'y' };
 const good = { batch: 1, trades: [trade, { to: 'z', 'a/b~c': '' }] };
 
 describe.each(Object.entries(codecs))('a schema of %s', (_name, codec) => {
-  it('returns a valid document', () => {
-    expect(read(codec, JSON.stringify(good))).toEqual(good);
-  });
-
   it.each<[string, unknown, string]>([
     ['deep inside', { ...good, trades: [trade, { to: 5, 'a/b~c': '' }] }, '/trades/1/to'],
     ['below a key that a pointer must escape', { ...good, trades: [{ to: '', 'a/b~c': 1 }] }, '/trades/0/a~1b~0c'],
@@ -314,14 +314,6 @@ describe('ioTsCheck', () => {
     expect(check(codec)(document)).toStrictEqual(expected);
   });
 
-  it('lets the decoder of a clone refuse a document that `is` accepts', () => {
-    const decode = () => t.failure(1, []);
-    const clone = Object.assign(Object.create(Object.getPrototypeOf(t.number) as object) as t.Mixed, t.number, {
-      decode,
-    });
-    expect([clone.is(1), check(clone)(1)]).toEqual([true, expect.any(Refused)]);
-  });
-
   it('reads the definition of a recursive type once, at the first document', () => {
     const definition = jest.fn((): t.Mixed => t.null);
     const checked = check(t.recursion('R', definition));
@@ -382,47 +374,23 @@ describe('ioTsCheck', () => {
 const later = () => Promise.resolve(true);
 
 type Schema = Parameters<typeof standardCheck>[0];
-const promising = (vendor: string): Schema => ({
-  '~standard': { version: 1, vendor, validate: () => Promise.resolve({ value: 1 }) },
+const rejecting = (vendor: string): Schema => ({
+  '~standard': { version: 1, vendor, validate: () => Promise.reject(new Error('late')) },
 });
 
-const rejecting: Schema = {
-  '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('late')) },
-};
-
-describe('standardCheck', () => {
-  it.each<[string, Schema]>([
-    ['zod, refine', z.string().refine(later)],
-    ['zod, within an object', z.object({ a: z.string().refine(later) }).or(z.string().refine(later))],
-    ['zod/mini', mini.string().check(mini.refine(later))],
-    ['zod 3, transform', z3.string().transform(later)],
-    ['valibot', v.pipeAsync(v.string(), v.checkAsync(later))],
-    ['a schema without a library', promising('test')],
-    ['a schema that claims to be of zod', promising('zod')],
-  ])('refuses an asynchronous schema: %s', (_name, schema) => {
-    const check = standardCheck(schema);
-    expect(() => check('x')).toThrow('`codec` must be synchronous: this schema returned a promise');
-    expect(() => check('x')).toThrow(TradeFeedError);
-  });
-
-  it('refuses an asynchronous zod schema that a function of another zod schema calls', () => {
-    const inner = z.string().refine(later);
-    expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow('must be synchronous');
-  });
-
-  it('leaves no unhandled rejection for any error of a function in a schema', async () => {
-    const bug = new Error('a bug');
-    const fail = (): never => {
-      throw bug;
-    };
-    for (const { checked, changed } of libraries)
-      for (const codec of [checked(fail), changed(fail)])
-        for (const [, operator] of operators)
-          expect(outcomeOf(texts('{"n":1}'), operator(codec)).errors).toEqual([bug]);
-    expect(() => standardCheck(rejecting)(1)).toThrow('must be synchronous');
-    // Node reports rejections after all microtasks, and jest fails the test that is running then.
-    await new Promise((resolve) => setImmediate(resolve));
-  });
+it.each<[string, Schema]>([
+  ['zod, refine', z.string().refine(later)],
+  ['zod, called by a function of another schema', z.string().transform((s) => z.string().refine(later).parse(s))],
+  ['zod/mini', mini.string().check(mini.refine(later))],
+  ['zod 3, transform', z3.string().transform(later)],
+  ['valibot', v.pipeAsync(v.string(), v.checkAsync(later))],
+  ['a schema without a library', rejecting('test')],
+  ['a schema that claims to be of zod', rejecting('zod')],
+])('an asynchronous schema is refused, and leaves no unhandled rejection: %s', async (_name, schema) => {
+  const check = standardCheck(schema);
+  expect(() => check('x')).toThrow('`codec` must be synchronous: this schema returned a promise');
+  expect(() => check('x')).toThrow(TradeFeedError);
+  await untilReported();
 });
 
 describe('decodeFailure', () => {
