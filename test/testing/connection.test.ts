@@ -35,8 +35,6 @@ const liveOnClock = async (
 
 it.each([
   ['the same key and feed', 'market', false],
-  ['another key', 'market', true],
-  ['another feed', 'raw', false],
   ['another key and feed', 'raw', true],
 ])('a connection (contract 3.2) gets 4001 when its user opens one with %s', async (_, feed, isOtherKey) => {
   const service = await start({ limits: { freeDelayMs: 0 } });
@@ -218,13 +216,9 @@ describe('frames that wait for their delay when a connection closes (contract 6,
     ['drop', 'at once', 500, ['new']],
     ['send-when-due', 'at once', 99, []],
     ['send-when-due', 'at once', 100, ['old']],
-    ['send-when-due', 'at once', 399, ['old']],
-    ['send-when-due', 'at once', 400, ['old', 'lost']],
     ['send-when-due', 'at once', 500, ['old', 'lost', 'new']],
     ['send-on-reconnect', 'at once', 0, ['old']],
-    ['send-on-reconnect', 'at once', 499, ['old']],
     ['send-on-reconnect', 'at once', 500, ['old', 'new']],
-    ['drop', 'when the delay of the first is over', 499, []],
     ['send-when-due', 'when the delay of the first is over', 499, ['lost']],
     ['send-on-reconnect', 'when the delay of the first is over', 499, ['old']],
     ['send-when-due', 'after a restart', 499, ['old', 'lost']],

@@ -59,7 +59,6 @@ describe('the service listens', () => {
   });
 
   it.each([
-    ['https://feed.example', 'wss://feed.example/ws'],
     ['https://feed.example:8443/', 'wss://feed.example:8443/ws'],
     ['http://localhost:8080', 'ws://localhost:8080/ws'],
   ])('and reports it in baseUrl, while tickets contain publicUrl %s', async (publicUrl, wssUrl) => {
@@ -305,7 +304,6 @@ describe('the addresses of the service (contract 4)', () => {
   it.each<[Method, string, string | undefined]>([
     ...unknown.map((path): [Method, string, undefined] => ['POST', path, undefined]),
     ['GET', '/v1/wss/tickets', 'POST'],
-    ['OPTIONS', '/v1/wss/tickets', 'POST'],
     ['POST', '/ws', 'GET'],
     ['OPTIONS', '/ws', 'GET'],
   ])('answer 404 to %s %s, or 405 with its method: %s', async (method, path, allow) => {
@@ -334,7 +332,6 @@ describe('calls with invalid values', () => {
     ['setPlan', ['gold'], '`plan` must'],
     ['createApiKey', ['line\n'], '`key` ends with a line break. Remove it'],
     ['createApiKey', ['two words'], '`key` must'],
-    ['createApiKey', [null], '`key` must'],
     ['createApiKey', ['taken'], '`key` must be new, but it is already a key of account-1. Pass another one'],
     ['push', ['candles', 'x'], '`feed` must'],
     ['push', ['market', { a: 1 }], '`payload` must'],
