@@ -24,8 +24,9 @@ protocol/feed-state.ts, seed 17
 +export const freeDelayMs = 400;
 # the first connection does not settle
 protocol/feed-state.ts, seed 9
--      if (ended === undefined && isDue(settles)) return { ...opened, completeFrom: settles.until, outage: undefined };
-+      if (ended === undefined) return { ...opened, completeFrom: event.at, outage: undefined };
+-      if (isDue(settles) && (begun === undefined || isRelayBack)) {
++      if (begun === undefined) return { ...opened, completeFrom: event.at, outage: undefined };
++      if (isDue(settles) && isRelayBack) {
 # the gap is in the future
 protocol/feed-state.ts, seed 17
 -completed(before, at < delayedFrom ? openedAt : Math.max(at, openedAt), outage);
