@@ -61,6 +61,8 @@ export interface Outage {
   readonly hasStopped: boolean;
   /** Whether no event told when it began, so that a `gap` knows better. */
   readonly isGuessed?: true;
+  /** Whether it began before the first event. */
+  readonly isOlder?: true;
 }
 
 /** A connection that isn't known to be complete yet. All times are in epoch ms. */
@@ -255,7 +257,7 @@ const connectionAfter = (
       };
     case 'disconnected': {
       if (event.failure.stage !== 'stream') return isOnlyRelay ? unchanged : down;
-      const begun = outageFrom(event);
+      const begun = hasOpened ? outageFrom(event) : { ...outageFrom(event), isOlder: true as const };
       if (isOfRelay(begun))
         return {
           ...(outage === undefined || isOnlyRelay ? unchanged : down),

@@ -10,7 +10,6 @@ import {
   afterTime,
   completeAfter,
   type FeedState,
-  isOfRelay,
   type LoggedEvent,
   type LoggedValue,
   noFeed,
@@ -330,8 +329,8 @@ const firstIndexWhere = (begin: number, end: number, matches: (index: number) =>
 };
 
 // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
-export const hasClock = ({ events, hasOpened, outage }: FeedState): boolean =>
-  events.length === 0 || (hasOpened && !(outage && isOfRelay(outage)));
+export const hasClock = ({ events, open, hasOpened, outage }: FeedState): boolean =>
+  events.length === 0 || open !== undefined || (hasOpened && outage?.isOlder !== true);
 
 // Values don't change the state: during an outage they're the delayed output of an operator.
 export const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {

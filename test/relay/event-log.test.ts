@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../../src/protocol/feed-state.js';
 import { Entries, type Position } from '../../src/relay/entries.js';
 import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
 import { relayError } from '../../src/browser/relay-error.js';
-import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
+import { disconnected, gapOf, lost, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
@@ -59,10 +59,13 @@ describe('EventLog', () => {
     expect([log.timeNow, log.read(log.oldest)?.watermark]).toEqual([40, 40]);
   });
 
-  it('has no time of the clock while a source has only failed to connect to a relay, whose events may be older', () => {
+  it.each([
+    ['a connection to a relay that failed', relayError({ code: 'relay-stalled', endedAt: 40 })],
+    ['an outage of its feed', lost(40)],
+  ])('has no time of the clock after %s as its first event: older ones may follow', (_what, failure) => {
     let now = 50;
     const log = new EventLog(roomy, () => now);
-    log.append({ ...disconnected(50), failure: relayError({ code: 'relay-stalled', endedAt: 40 }) });
+    log.append({ ...disconnected(50), failure });
     now = 80;
     expect(log.watermarkAt(log.newest)).toBe(50);
     log.append(opened(60));
