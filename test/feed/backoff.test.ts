@@ -72,7 +72,7 @@ describe('backoff', () => {
       ['never, does not change the wait', 1_000, 160],
     ])('a wake-up %s', (_when, at, waited) => {
       marbles(({ cold, hot, expectObservable, expectSubscriptions }, scheduler) => {
-        const policy = { initialDelayMs: 160, jitter: 'none', scheduler } as const;
+        const policy = { initialDelayMs: 160, maxDelayMs: 160, jitter: 'none', scheduler } as const;
         const source = cold('#', undefined, busy);
         const feed$ = source.pipe(retryWhen(backoff(policy, undefined, hot(`${at}ms w`))));
         expectObservable(feed$, `${waited + 1}ms !`).toBe('');
