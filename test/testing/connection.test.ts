@@ -9,7 +9,7 @@ import { Connection, messageOf } from '../../src/testing/connection.js';
 import { DelayLine } from '../../src/testing/delay-line.js';
 import { serviceSettings } from '../../src/testing/service-options.js';
 import { connectAs, nextEvent, openRaw, postTicket, recordEvents, takeTicket } from './bare-client.js';
-import { manualClock, serviceFactory } from './service-under-test.js';
+import { manualClock, serviceFactory, withKey } from './service-under-test.js';
 
 const start = serviceFactory();
 
@@ -303,11 +303,8 @@ describe('a close by the client', () => {
   });
 
   it('by a broken frame gets 1002 and is reported as a violation', async () => {
-    const service = await start();
-    const { socket, received } = await openRaw(
-      service,
-      await takeTicket(service, service.createAccount().createApiKey()),
-    );
+    const { service, key } = await withKey(start());
+    const { socket, received } = await openRaw(service, await takeTicket(service, key));
     const events = recordEvents(service);
     // A client must mask its frames; this one isn't masked.
     socket.end(Buffer.from([0x81, 0x00]));
