@@ -218,10 +218,6 @@ describe('the exit codes', () => {
 const folder = tempFolder();
 const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
 
-/** Returns the function that reads the key of a file for each ticket. */
-const keyReader = async (keyFile: string): Promise<() => Promise<string>> =>
-  (await connectionOptions({ keyFile }, { env })).apiKey as () => Promise<string>;
-
 describe('the options of a connection', () => {
   it('come from arguments and files first, then from the environment', async () => {
     const { cert } = await certificateFor();
@@ -235,7 +231,8 @@ describe('the options of a connection', () => {
   });
 
   it('read the key file again for every ticket, so the key can rotate and the file be missing for a moment', async () => {
-    const readKey = await keyReader(await folder.file('rotating', 'first'));
+    const given = await connectionOptions({ keyFile: await folder.file('rotating', 'first') }, { env });
+    const readKey = given.apiKey as () => Promise<string>;
     await folder.file('rotating', '');
     await expect(readKey()).rejects.toThrow(/--key-file must contain only an API key/);
     await folder.file('rotating', 'second\n');

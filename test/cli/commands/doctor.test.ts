@@ -138,25 +138,13 @@ describe('doctor', () => {
     ['http://a.example', '', 2, 'settings', /http:\/\/a\.example: without TLS/],
     ['https://a.b', '--key-file missing', 1, 'settings', /there is no such file/],
     ['https://a.invalid', '', 6, 'dns', /^a\.invalid doesn't resolve/, /HTTPS_PROXY/],
-    [
-      'https://127.0.0.1:1',
-      '',
-      6,
-      'tcp',
-      /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/,
-      /^Nothing is listening on that/,
-    ],
-  ])(
-    'reports what is wrong with %j and `%s`',
-    async (TRADE_FEED_BASE_URL, args, exitCode, check, text, ...[advice]) => {
-      const found = await findingsOf(args, { TRADE_FEED_API_KEY, TRADE_FEED_BASE_URL });
-      expect(found).toMatchObject({ exitCode, [check]: says('failed', text, advice) });
-      expect(found['first frame' as never]).toMatchObject(
-        says('skipped', new RegExp(`^after the failure of ${check}$`)),
-      );
-      if (check === 'settings') expect(found.baseUrl).toBeUndefined();
-    },
-  );
+    ['https://127.0.0.1:1', '', 6, 'tcp', /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/, /^Nothing is listening/],
+  ])('reports what is wrong with %j and `%s`', async (baseUrl, args, exitCode, check, text, ...[advice]) => {
+    const found = await findingsOf(args, { TRADE_FEED_API_KEY, TRADE_FEED_BASE_URL: baseUrl });
+    const skipped = says('skipped', new RegExp(`^after the failure of ${check}$`));
+    expect(found).toMatchObject({ exitCode, [check]: says('failed', text, advice), 'first frame': skipped });
+    if (check === 'settings') expect(found.baseUrl).toBeUndefined();
+  });
 
   it('examines the certificate with and without its CA, and reports a server without TLS', async () => {
     await using service = await startTradeFeedService({ tls: certificate });
@@ -169,11 +157,6 @@ describe('doctor', () => {
       exitCode: 0,
       tls: says('ok', /^TLSv1\.3; localhost; \d+ days left$/),
       clock: says('ok', /at most 5\.0 s/),
-    });
-    const TRADE_FEED_BASE_URL = service.baseUrl.replace('127.0.0.1', 'localhost');
-    expect(await findingsOf(`--ca ${ca}`, { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({
-      exitCode: 0,
-      tls: says('ok', /; localhost; \d+ days left$/),
     });
     const other = await certificateFor('elsewhere.example');
     await using misnamed = await startTradeFeedService({ tls: other });
@@ -280,7 +263,6 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
     /^Node 20\.20\.2 has had no security fixes since 2026-04-30\.$/,
     /^Install Node 22, 24, or 26\.$/,
   ],
-  [nodeFinding('22.0.0', on('2026-11-29')), 'ok', /^Node 22\.0\.0$/],
   [nodeFinding('22.23.3', on('2027-05-01')), 'warning', /since 2027-04-30\.$/, /^Install Node 24 or 26\.$/],
   [nodeFinding('25.1.0', on('2026-11-29')), 'warning', /since 2026-06-01\.$/],
   [nodeFinding('24.21.0', on('2040-01-01')), 'warning', /since 2028-04-30\.$/, /^Install Node in a line that/],

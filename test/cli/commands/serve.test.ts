@@ -223,10 +223,7 @@ describe('the lines of a source', () => {
   it('start when the first client connects if they are from a file or have a rate', async () => {
     const file = await folder.file('three', 'one\ntwo\nthree\n');
     const stdin = Readable.from([Buffer.from('one\ntwo\nthree\n')]);
-    for (const [source, name] of [
-      [file, file],
-      ['-', 'stdin'],
-    ] as const) {
+    for (const [source, name] of Object.entries({ [file]: file, '-': 'stdin' })) {
       const firstClient$ = new Subject<void>();
       const { payloads$: lines$, description } = await openLines(source, 1_000, stdin, firstClient$);
       expect(description).toBe(`the lines of ${name}, 1000 a second from when the first client connects`);
