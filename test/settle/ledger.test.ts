@@ -21,30 +21,25 @@ const blocks: Readonly<Record<string, Block>> = Object.fromEntries(
 
 type Options = Partial<LedgerOptions<Block, string>>;
 
+/** Returns the options of {@link LedgerOptions} that `ledger` needs, for blocks of any shape. */
+const anyBlocks = {
+  ...{ id: ({ id }: Block) => id, parent: ({ parent }: Block) => parent, height: ({ height }: Block) => height },
+  entries: ({ id }: Block) => [{ key: id }],
+};
+
 const driven = (options: Options = {}) => {
   const time = new VirtualTimeScheduler();
   const blocks$ = new Subject<Block>();
   const lines: string[] = [];
   const steps: LedgerStep<string>[] = [];
-  const subscription = blocks$
-    .pipe(
-      ledger<Block, string>({
-        id: ({ id }) => id,
-        parent: ({ parent }) => parent,
-        height: ({ height }) => height,
-        entries: ({ id }) => [{ key: id }],
-        scheduler: time,
-        ...options,
-      }),
-    )
-    .subscribe({
-      next: (step) => {
-        if (step.type === 'ledger') steps.push(step);
-        lines.push(inWords(step));
-      },
-      error: (error: unknown) => lines.push(String(error)),
-      complete: () => lines.push('complete'),
-    });
+  const subscription = blocks$.pipe(ledger<Block, string>({ ...anyBlocks, scheduler: time, ...options })).subscribe({
+    next: (step) => {
+      if (step.type === 'ledger') steps.push(step);
+      lines.push(inWords(step));
+    },
+    error: (error: unknown) => lines.push(String(error)),
+    complete: () => lines.push('complete'),
+  });
   const receive = (...ids: readonly string[]): void => {
     for (const id of ids) {
       time.frame += 1;
@@ -83,12 +78,6 @@ const permutations = <T>(values: readonly T[]): readonly (readonly T[])[] =>
 const fetchParent = ({ parent }: Block) => of(blocks[parent]);
 
 const block = (id: unknown, parent: unknown, height: unknown): Block => ({ id, parent, height }) as Block;
-
-/** Returns the options of {@link LedgerOptions} that `ledger` needs, for blocks of any shape. */
-const anyBlocks = {
-  ...{ id: ({ id }: Block) => id, parent: ({ parent }: Block) => parent, height: ({ height }: Block) => height },
-  entries: ({ id }: Block) => [{ key: id }],
-};
 
 /** What `ledger` makes of the blocks that it receives, with the options in brackets. */
 const steps = `
@@ -296,7 +285,6 @@ describe('ledger', () => {
     ['maxHeld', { maxHeld: 0 }],
     ['scheduler', { scheduler: 1 }],
   ])('throws an error that names %s when it is wrong', (name, wrong) => {
-    const fine = { id: String, parent: String, height: Number, entries: () => [] };
-    expect(() => ledger({ ...fine, ...wrong })).toThrow(new RegExp(name));
+    expect(() => ledger({ ...anyBlocks, ...wrong })).toThrow(new RegExp(name));
   });
 });

@@ -3,7 +3,6 @@ import { filter, firstValueFrom, from, lastValueFrom, NEVER, of, type Subject } 
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
-import type { LedgerEntry } from '../../src/settle/outcome.js';
 import { coverage, leadAt, outcomeStats, type OutcomeStats } from '../../src/settle/outcome-stats.js';
 import { settle } from '../../src/settle/settle.js';
 import { disconnected, frameOf, gapOf, opened, opening, stopped, watermark } from '../operators/stream.js';
@@ -40,25 +39,17 @@ const play = (history: string, { depth = 0, ...options }: Options & { readonly d
     else if (what === 'gap') side.next(gapOf(at, to));
     else if (what === 'feed') world.feed(Number(first), ...(rest[0] as string));
     else {
-      const [executed, failed, removed, doubted] = ['+', '!', '-', '?'].map(marked) as [
-        Entries,
-        Entries,
-        Entries,
-        Entries,
-      ];
+      const [executed = [], failed = [], removed = [], doubted = []] = ['+', '!', '-', '?'].map(marked);
       const confirmed = [...executed, ...failed.map((entry) => ({ ...entry, failed: true as const }))];
       const hole = {
         ...(doubted.length > 0 && { gap: gapOf(104, Number(first)) }),
-        ...(rest.at(-1) === 'late' && late),
+        ...(rest.at(-1) === 'late' && { late: true as const }),
       };
       world.ledger(Number(first), '', { confirmed, removed, doubted, depth, ...hole });
     }
   }
   return [...world.lines(), ...world.ends];
 };
-
-const late = { late: true } as const;
-type Entries = readonly LedgerEntry<string>[];
 
 /** What the outcome of a trade is, with the options in brackets: the history of {@link play}, and the outcomes. */
 const outcomes = `
@@ -371,14 +362,8 @@ describe('windows with outcomeStats', () => {
     const stats = add(confirmed, 'unseen', {});
     expect(coverage(stats)).toBeCloseTo(5 / 6);
     expect(leadAt(stats, 0.4)).toBe(0);
-    const shares: readonly (readonly [number, number])[] = [
-      [0, -50],
-      [0.6, 10],
-      [0.8, 100],
-      [1, 1_000],
-      [1.5, 1_000],
-    ];
-    for (const [share, lead] of shares) expect(Math.abs(leadAt(stats, share)! / lead - 1)).toBeLessThan(0.19);
+    for (const [share, lead] of Object.entries({ 0: -50, 0.6: 10, 0.8: 100, 1: 1_000, 1.5: 1_000 }))
+      expect(Math.abs(leadAt(stats, Number(share))! / lead - 1)).toBeLessThan(0.19);
     const corrected = add(stats, 'unseen', { previous: { state: 'confirmed', at: 0, leadMs: 1_000 } });
     expect(Math.abs(leadAt(corrected, 1)! / 100 - 1)).toBeLessThan(0.19);
     expect(outcomeStats.add(corrected, 'another item')).toBe(corrected);
