@@ -7,31 +7,19 @@ import { tempFolder } from '../cli/support/temp-folder.js';
 import { itInCi } from '../support/cases.js';
 
 const folder = tempFolder();
-const opened = new Set<number>();
-afterEach(() => {
-  for (const fd of opened) close(fd);
-});
-const open = (path: string): number => {
-  const fd = openSync(path, 'r+');
-  opened.add(fd);
-  return fd;
-};
-const close = (fd: number): void => {
-  closeSync(fd);
-  opened.delete(fd);
-};
 
 describe('lockFile', () => {
   it('locks a file for one file descriptor until it is closed', () => {
     const path = folder.path('locked');
     writeFileSync(path, 'text');
-    const [first, second, reader] = [open(path), open(path), open(path)];
+    const [first, second, reader] = [openSync(path, 'r+'), openSync(path, 'r+'), openSync(path, 'r+')];
     expect([lockFile(first, path), lockFile(second, path)]).toEqual([true, false]);
     // An operating system may drop a process's locks when it closes any file descriptor of the file.
-    close(reader);
+    closeSync(reader);
     expect(lockFile(second, path)).toBe(false);
-    close(first);
+    closeSync(first);
     expect(lockFile(second, path)).toBe(true);
+    closeSync(second);
   });
 });
 
