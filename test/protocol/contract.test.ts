@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { transformFileSync } from '@swc/core';
 import fc from 'fast-check';
 import * as E from 'fp-ts/lib/Either.js';
-import { isLeft } from 'fp-ts/lib/Either.js';
 import { PathReporter } from 'io-ts/lib/PathReporter.js';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +25,7 @@ const fields = Object.keys(wire) as (keyof typeof wire)[];
 /** Returns which fields the codec's errors name as invalid; `body` if the value isn't an object. */
 const namesOf = (body: unknown): readonly string[] => {
   const result = Ticket.decode(body);
-  return isLeft(result) ? [...new Set(result.left.map(({ context }) => context[1]?.key || 'body'))] : [];
+  return E.isLeft(result) ? [...new Set(result.left.map(({ context }) => context[1]?.key || 'body'))] : [];
 };
 
 it.each(['market', 'raw', '', 'Market', 'raw ', 'toString', '__proto__', 0, null, ['raw'], { market: null }])(

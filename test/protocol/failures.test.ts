@@ -245,10 +245,8 @@ describe('readFailure', () => {
   it.each<unknown>([
     ...[undefined, 5, 'text', [], {}, { ...fields, previous: { code: 'x' } }, { ...fields, previous: null }],
     ...['code', 'message', 'stage', 'verdict', 'advice'].map((name) => ({ ...fields, [name]: 5 })),
-    ...[
-      { ...fields, stage: 'farewell' },
-      { ...fields, verdict: 'hope' },
-    ],
+    { ...fields, stage: 'farewell' },
+    { ...fields, verdict: 'hope' },
   ])('throws for a value that is not a failure: %j', (value) => {
     expect(() => readFailure(value)).toThrow(new TypeError('a field of the failure is missing or wrong'));
   });
