@@ -195,12 +195,12 @@ export const verifyLog = async (
     const [segments, damaged]: [SegmentStatus[], DamagedLine[]] = [[], []];
     let before: Checked | undefined;
     for (const file of files) {
-      const found = await checked(isPlain ? { ...file, offset: before?.status.end ?? 0 } : file, isPlain);
+      const found = await checked(file, isPlain);
       // Retention was faster.
       if (found === undefined) continue;
       // After a power failure, the header itself says where the records before it end.
       const next = found.header?.after === undefined ? found.status.offset : 0;
-      if (before !== undefined && !isPlain) damaged.push(...missingAfter(before, next));
+      if (before !== undefined) damaged.push(...missingAfter(before, next));
       damaged.push(...found.damaged);
       before = found;
       segments.push(found.status);

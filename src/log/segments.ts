@@ -65,13 +65,9 @@ export const listSegments = (disk: Disk, folder: string): readonly Segment[] => 
 
 export const isFile = (path: string): boolean => fs.statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
-/** A recording of version 0.2 continues in other files: `feed.ndjson.1`, `feed.ndjson.2`, … */
-export const filesOf = (path: string): readonly Segment[] => {
-  const files: Segment[] = [];
-  for (let file = path; fs.existsSync(file); file = `${path}.${files.length}`)
-    files.push({ offset: files.length, path: file, isCompressed: file.endsWith('.gz') });
-  return files;
-};
+/** A file that is read as a log is its only segment. */
+export const filesOf = (path: string): readonly Segment[] =>
+  fs.existsSync(path) ? [{ offset: 0, path, isCompressed: path.endsWith('.gz') }] : [];
 
 /** A reader may start before the first writer. */
 const orIfMissing = <T>(read: () => T, missing: T): T => {

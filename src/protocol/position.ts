@@ -30,7 +30,7 @@ export const parseEventId = (text: string | undefined): EventId | undefined => {
   return epoch === '' ? undefined : { epoch, seq, frames, at, complete: Math.min(complete, at) };
 };
 
-// Earlier versions don't write `complete`.
+// `complete` is left out when it's `at`.
 const idFormat = /^([\w-]{1,40})\.(\d{1,16})\.(\d{1,16})\.(\d{1,16})(?:\.(\d{1,16}))?(?:-[\da-f]{8})?$/;
 
 /** A position in a cluster's feed. Every replica uses the same ones, so a client can continue at another replica. */

@@ -21,15 +21,6 @@ describe('a file as a log', () => {
     expect(await verifyLog(path())).toMatchObject({ records: 0, damaged: [] });
   });
 
-  it('continues in the other files of a recording from version 0.2', async () => {
-    writeFileSync(path(), lines(1, 2));
-    writeFileSync(path('x.ndjson.1'), lines(3));
-    writeFileSync(path('x.ndjson.2'), lines(4));
-    expect(await read('x.ndjson')).toEqual(['0:1', '1:2', '2:3', '3:4']);
-    const { segments } = await inspectLog(path());
-    expect(segments.map(({ offset, end }) => `${offset} to ${end}`)).toEqual(['0 to 2', '2 to 3', '3 to 4']);
-  });
-
   it('can be read compressed', async () => {
     writeFileSync(path('x.ndjson.gz'), gzipSync(lines(1, 2)));
     expect(await read('x.ndjson.gz')).toEqual(['0:1', '1:2']);
