@@ -3,6 +3,7 @@ import type { TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/te
 import type { WireTicket } from '../../src/protocol/contract.js';
 import {
   connectAs,
+  connectTo,
   errorCode,
   handshakeLines,
   type HandshakeOptions,
@@ -386,9 +387,15 @@ it('the capacity (contract 7.2) is free again when a user leaves or when it grow
   expect((await old.closed).code).toBe(4001);
 });
 
-it('a refused handshake (contract 3.2) does not affect the connection of the user', async () => {
+it('a refused handshake (contract 3.2), or a client that disconnects meanwhile, does not affect the connection of the user', async () => {
   const { service, key } = await withKey(start({ limits: { freeDelayMs: 0 } }));
   const live = await connectAs(service, key);
+  for (let tried = 0; tried < 20; tried += 1) {
+    const refused = nextEvent(service, 'handshake-refused');
+    const socket = connectTo(service);
+    socket.write([...handshakeLines('ticket_0'), '', ''].join('\r\n'), () => socket.resetAndDestroy());
+    await refused;
+  }
   const used = await takeTicket(service, key);
   await refusedHandshake(used, { protocols: ['graphql-ws'] });
   await refusedHandshake(used);
