@@ -111,11 +111,16 @@ describe('replicas of an account', () => {
       await using running = await started('a b c');
       const { replicas, owner, others, push } = running;
       await push(replicas, 'before');
+      const published = jest.fn();
+      subscribe('rx-trade-feed:owner', published);
       owner[end]();
       expect(owner.cluster.status.role).toBe('left');
       const next = await waitFor(() => others.find((each) => each.cluster.status.role === 'owning'));
       await waitFor(() => others.every((each) => codesOf(each).includes('owner-changed')));
       await push(others, 'after');
+      unsubscribe('rx-trade-feed:owner', published);
+      // The replica that has ended shows nothing.
+      expect(published).toHaveBeenCalledTimes(2);
       const event = { type: 'owner-changed', owner: next.cluster.status.replica };
       for (const replica of others) {
         expect(replica.texts()).toEqual(['before', 'after']);
