@@ -53,17 +53,20 @@ it.each([
 });
 
 // The fuzz tests have other messages, fragments and pings.
-it('a message from a client (contract 3.2, 4.2 rule 3) closes with 1008 server push only, and is a violation', async () => {
-  const service = await start();
-  const { socket } = await live(service, 'raw');
-  const events = recordEvents(service);
-  socket.ws.send(Buffer.alloc(2 * 1024 * 1024));
-  expect(await socket.closed).toEqual({ code: 1008, reason: 'server push only' });
-  expect(events).toMatchObject([
-    { type: 'violation', rule: 'client-message', account: 'account-1', feed: 'raw', connection: 1 },
-    { type: 'connection-closed', code: 1008, reason: 'server push only', by: 'service', account: 'account-1' },
-  ]);
-});
+it.each([9, 2 * 1024 * 1024])(
+  'a message of %d bytes from a client (contract 3.2, 4.2 rule 3) closes with 1008, and is a violation',
+  async (bytes) => {
+    const service = await start();
+    const { socket } = await live(service, 'raw');
+    const events = recordEvents(service);
+    socket.ws.send(Buffer.alloc(bytes));
+    expect(await socket.closed).toEqual({ code: 1008, reason: 'server push only' });
+    expect(events).toMatchObject([
+      { type: 'violation', rule: 'client-message', account: 'account-1', feed: 'raw', connection: 1 },
+      { type: 'connection-closed', code: 1008, reason: 'server push only', by: 'service', account: 'account-1' },
+    ]);
+  },
+);
 
 describe('an account that loses access (contract 3.2, 5 rule 4)', () => {
   const rows: [string, (account: TradeFeedAccount) => void, number][] = [
