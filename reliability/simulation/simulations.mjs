@@ -66,7 +66,7 @@ export const simulations = {
       ),
     facts: ({ counts }) => ({
       'frames sent by the service': counts.frames,
-      'frames received by two pages': counts.received,
+      'frames received by all readers': counts.received,
       gaps: counts.gaps,
       'windows, of which complete': `${counts.windows}, ${counts.completeWindows}`,
       ...hours(counts.virtualMs),
