@@ -364,6 +364,14 @@ it.each([
   },
 );
 
+it('frameReader passes the rest of a read to ws as it came if the handler closes', () => {
+  const texts = ['é', 'é'.repeat(60), 'é'.repeat(200), 'last'].map((text) => wsFrame(1, text));
+  const passed: Buffer[] = [];
+  const handler = { ...handlerOf(false), isClosed: false, frame: () => void (handler.isClosed = true) };
+  frameReader(handler, (piece) => passed.push(Buffer.from(piece)))(Buffer.concat(texts));
+  expect(Buffer.concat(passed)).toEqual(Buffer.concat(texts.slice(1)));
+});
+
 // RFC 6455, 5.2. ws reports what is wrong, and the property above has such heads often enough only in CI.
 it.each([
   ['a reserved bit', 0xc1, 0],
