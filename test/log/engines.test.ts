@@ -43,6 +43,7 @@ const isALog = (test: typeof itInCi, open: () => readonly FeedLog[], options: Ap
     const [log, other] = twice();
     await appendInParts(log, 300, 30);
     const records = await all(other);
+    expect(records).toHaveLength(301);
     expect(offsetsOf(records)).toEqual([...Array(301).keys()]);
     for (const [place, first] of [
       [{ offset: 200 }, 200],
