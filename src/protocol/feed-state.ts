@@ -278,7 +278,8 @@ const connectionAfter = (
       const settles = settlingOf(event, before);
       const isRelayBack = begun !== undefined && isOfRelay(begun);
       if (isDue(settles) && (begun === undefined || isRelayBack)) {
-        // The relay's connection to the service is as it was. Who came since then may lack frames of that ms.
+        // The relay's connection to the service is unchanged. A subscriber that joined during the outage may lack frames
+        // of the ms in which it began.
         const since = begun && (completeFrom ?? Math.max(settles.until, begun.from + 1));
         return { ...opened, completeFrom: since ?? settles.until, outage: undefined };
       }
