@@ -27,13 +27,16 @@ const fromSource = async (exports) => {
 
 const parts = {
   failures: async () => {
-    const { serviceMeanings, relayMeanings, ...of } = await fromSource({
-      'protocol/failures/classify.ts': 'clusterMeanings, logErrors, logMeanings, serviceMeanings, workerMeanings',
-      'protocol/failures/meanings.ts': 'relayMeanings, relayReports',
+    const { serviceMeanings, relayMeanings, notLoaded, ...of } = await fromSource({
+      'protocol/failures/classify.ts': 'clusterMeanings, logMeanings, serviceMeanings',
+      'protocol/failures/meanings.ts': 'relayReports',
+      'browser/relay-error.ts': 'relayMeanings',
+      'log/log-error.ts': 'logErrors',
+      'worker/feed-in-worker.ts': 'workerMeanings',
+      'transport/network-clients.ts': 'notLoaded',
     });
-    const { clusterMeanings, logMeanings, logErrors, workerMeanings } = of;
-    const others = [of.relayReports, clusterMeanings, logMeanings, logErrors, workerMeanings].flatMap(Object.values);
-    const all = [...serviceMeanings, ...relayMeanings, ...others];
+    const tables = [of.relayReports, of.clusterMeanings, of.logMeanings, of.logErrors, of.workerMeanings];
+    const all = [...serviceMeanings, ...relayMeanings, ...tables.flatMap(Object.values), notLoaded];
     for (const name of failurePageNames) update(`docs/failures/${name}.md`, (text) => failurePage(text, name, all));
     update('docs/failures/index.md', (text) => failureIndex(text, all));
   },

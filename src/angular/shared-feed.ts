@@ -44,7 +44,7 @@ import { integerMs, timeRules } from '../operators/window/contents.js';
 import type { FeedWindow, FramesOptions, TimeWindowOptions } from '../operators/window/window.js';
 import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
-import { sourceCompleted } from '../protocol/failures/meanings.js';
+import { row } from '../protocol/failures/meanings.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { anObject, durationMs, positiveMs, validated } from '../protocol/validate.js';
 
@@ -146,6 +146,11 @@ const connecting = (): ConnectionStatus => ({ state: 'connecting', since: Date.n
 
 // A feed should never complete. If this didn't error, the status would stay `live` after the last event.
 const isOver = () => createFailure(sourceCompleted, { stage: 'stream' });
+
+const sourceCompleted = row({}, 'relay-source-failed', 'stop', [
+  'The feed is over: its source completed.',
+  'Restart the feed to receive more.',
+]);
 
 /**
  * Emits outside Angular's zone when the owner of `destroyRef`, such as a component, is destroyed, or at once if it

@@ -11,8 +11,9 @@ import {
   positiveCount,
   validated,
 } from '../protocol/validate.js';
+import type { Place } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
-import type { LogPosition } from './lines.js';
+import { placeOf } from './lines.js';
 import { closes, onceClosed } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import type { RecordReader } from './record-reader.js';
@@ -136,17 +137,17 @@ const worked = async (
 ): Promise<void> => {
   const progress = progressOf(log, reader);
   /** The batches after the cursor, in order. */
-  const batches: { readonly position: LogPosition; isDone: boolean }[] = [];
+  const batches: { readonly position: Place; isDone: boolean }[] = [];
   const running = new Set<Promise<unknown>>();
   let failure: { readonly error: unknown } | undefined;
   const begin = async (records: readonly LogRecord[]): Promise<void> => {
-    const batch = { position: reader.position as LogPosition, isDone: false };
+    const batch = { position: reader.position as Place, isDone: false };
     batches.push(batch);
     try {
       cursor.check?.();
       await work(records);
       batch.isDone = true;
-      let done: LogPosition | undefined;
+      let done: Place | undefined;
       while (batches[0]?.isDone === true) done = batches.shift()?.position;
       if (done === undefined) return;
       const committing = cursor.commit(done);
@@ -176,23 +177,24 @@ const worked = async (
 };
 
 /** Returns how far a position is from the end of the log, which it reads at most ten times a second. */
-const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: LogPosition) => Committed) => {
+const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: Place) => Committed) => {
   let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;
   return ({ offset, at }) => {
     if (Math.abs(log.now() - readAt) >= 100) [tip, readAt] = [log.newest(reader), log.now()];
+    const end = tip?.at ?? 0;
     return {
       committed: offset,
       behind: Math.max(0, (tip?.offset ?? offset) - offset),
-      behindMs: Math.max(0, (tip?.at ?? 0) - (at ?? tip?.at ?? 0)),
+      behindMs: Math.max(0, end - (at || end)),
     };
   };
 };
 
 /** The cursor of a consumer: how far it has got. For a folder it's a file, locked while the consumer runs. */
 export interface Cursor {
-  readonly position: LogPosition | undefined;
-  readonly commit: (position: LogPosition) => void | Promise<void>;
+  readonly position: Place | undefined;
+  readonly commit: (position: Place) => void | Promise<void>;
   /** Throws if another process may have the cursor. */
   readonly check?: () => void;
   readonly close: () => void;
@@ -215,7 +217,7 @@ const openCursor = (folder: string, name: string, { disk, lockFile }: Pick<Machi
       const problem = `The cursor ${path} was removed or replaced, so another process may run the consumer ${name}.`;
       throw new LogError('consumer-in-use', problem, { path });
     };
-    const commit = (position: LogPosition): void => {
+    const commit = (position: Place): void => {
       try {
         check();
         write(position);
@@ -253,10 +255,10 @@ const createCursor = (path: string, disk: Disk): void => {
 };
 
 /** Reads the cursor of a consumer, even while it runs. `undefined` if it has never committed. */
-export const committedIn = (folder: string, name: string, disk: Disk): LogPosition | undefined => {
+export const committedIn = (folder: string, name: string, disk: Disk): Place | undefined => {
   const path = cursorPath(folder, name);
   return readInPlace(disk, path, (json) => {
-    if (isPosition(json)) return json;
+    if (isPlace(json)) return placeOf(json);
     if ((Object(json) as Partial<typeof noCommit>).isNew === true) return undefined;
     // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
     const problem = `The cursor ${path} is damaged.`;
@@ -266,13 +268,14 @@ export const committedIn = (folder: string, name: string, disk: Disk): LogPositi
 };
 
 /** An operator may write one by hand, with an offset only. */
-const isPosition = (json: unknown): json is LogPosition => {
-  const { offset, frames = 0, holes = 0, at = 0 } = Object(json) as Partial<LogPosition>;
+const isPlace = (json: unknown): json is Place => {
+  const { offset, gen = 0, frames, holes, at = 0, complete = at } = Object(json) as Partial<Place>;
   return (
     offset !== undefined &&
     fromRule.is(json) &&
-    [frames, holes].every((count) => Number.isFinite(count) && count >= 0) &&
-    isTime(at)
+    // JSON has `null` instead of NaN: unknown.
+    [gen, frames ?? 0, holes ?? 0].every((count) => Number.isFinite(count) && count >= 0) &&
+    [at, complete].every(isTime)
   );
 };
 

@@ -28,6 +28,7 @@ import {
 import { lockFile, onceClosed } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
+import type { Place } from '../protocol/place.js';
 import { Bell } from './bell.js';
 import {
   type Committed,
@@ -38,7 +39,6 @@ import {
   readableFolder,
   type ReadableLog,
 } from './consume.js';
-import type { LogPosition } from './lines.js';
 import { LogReader } from './reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
@@ -85,7 +85,7 @@ export interface FeedLog {
     options?: ConsumeOptions,
   ): Observable<Committed>;
   /** Resolves with how far a consumer has got, or with `undefined` before its first commit. */
-  committed(name: string): Promise<LogPosition | undefined>;
+  committed(name: string): Promise<Place | undefined>;
 }
 
 /**

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { committedIn } from './consume.js';
-import { type Header, isOther, Lines, type LogPosition, readHeader, readRecord, stamped } from './lines.js';
+import type { Place } from '../protocol/place.js';
+import { isOther, Lines, readHeader, readRecord, type SegmentHead, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { goneMs } from './records.js';
 import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
@@ -30,7 +31,7 @@ export interface SegmentStatus {
 export interface ConsumerStatus {
   readonly name: string;
   /** `undefined` before its first commit. */
-  readonly position: LogPosition | undefined;
+  readonly position: Place | undefined;
   /** How many records are after its cursor, and how far it is behind in the feed's time, in ms. */
   readonly behind: number;
   readonly behindMs: number;
@@ -59,7 +60,7 @@ export interface LogWriterStatus {
 export interface LogStatus {
   readonly path: string;
   /** The id of the log; `undefined` for a file. */
-  readonly log: string | undefined;
+  readonly line: string | undefined;
   readonly segments: readonly SegmentStatus[];
   /** The first offset, and the next one. */
   readonly offset: number;
@@ -115,7 +116,7 @@ export const inspectLog = async (path: string): Promise<LogStatus> => {
   const to = segments.findLast((segment) => segment.to !== undefined)?.to;
   return {
     path,
-    log: tip?.log,
+    line: tip?.line,
     segments,
     offset: segments[0]?.offset ?? end,
     end,
@@ -162,7 +163,8 @@ const consumersOf = (path: string, end: number, to: number | undefined): readonl
     .map((file) => {
       const name = file.slice(0, -'.json'.length);
       const { position, ...problem } = cursorIn(path, name);
-      const [behind, behindMs] = [end - (position?.offset ?? 0), (to ?? 0) - (position?.at ?? to ?? 0)];
+      const { offset = 0, at = 0 } = position ?? {};
+      const [behind, behindMs] = [end - offset, at === 0 ? 0 : (to ?? 0) - at];
       return { name, position, behind: Math.max(0, behind), behindMs: Math.max(0, behindMs), ...problem };
     });
 };
@@ -254,7 +256,7 @@ class CheckedLines {
   readonly #offset: number;
   readonly #isPlain: boolean;
   count = 0;
-  header: Header | undefined;
+  header: SegmentHead | undefined;
   end: number;
   records = 0;
   frames = 0;

@@ -2,8 +2,8 @@
 //
 // In: lines, in the order of their offsets. Out: chunks of one segment each; a segment's first one begins with its
 // header.
+import type { Place } from '../protocol/place.js';
 import type { AppendSettings } from './append.js';
-import type { Place } from './lines.js';
 
 const chunkLength = 1024 * 1024;
 const maxSegmentAgeMs = 3_600_000;

@@ -8,6 +8,7 @@ import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/eve
 import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
+import type { Countable, Place } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
 import { logMeanings } from '../protocol/failures/classify.js';
 
@@ -21,33 +22,16 @@ export const isStorable = (value: unknown): value is AnyFrame | ClusterLifecycle
 /** A frame or an event of a log, with its offset. */
 export type Recorded = (Frame | ClusterLifecycleEvent) & { readonly offset: number };
 
-/** The place after a record: pass it as `from` to go on there. */
-export interface LogPosition {
-  /** The next offset. */
-  readonly offset: number;
-  /**
-   * The frames of the feed before it, stored or counted in a gap; `undefined` if that is unknown. Between two positions
-   * whose `holes` differ, the feed had more frames than the difference: it's only a lower bound.
-   */
-  readonly frames?: number;
-  /** The gaps before it that have no number (`missed`). */
-  readonly holes?: number;
-  /** The time of the record before it, in epoch ms. */
-  readonly at?: number;
-  /** The id of the log. */
-  readonly log: string;
-}
+/** A place of which only the offset is certain: a user has passed it, or JSON, which has `null` instead of NaN. */
+type PartOfPlace = Pick<Place, 'offset'> & { readonly [Name in keyof Place]?: Place[Name] | undefined };
 
-/** A position as the log keeps it: `frames` is NaN after damaged lines, up to the next header. */
-export interface Place extends LogPosition {
-  readonly frames: number;
-  readonly holes: number;
-}
+/** Returns the place alone, without other fields. */
+export const placeOf = ({ line = '', gen = 0, offset, frames, holes, at = 0, complete = at }: PartOfPlace): Place => ({
+  ...{ line, gen, offset, frames: frames ?? NaN, holes: holes ?? NaN, at, complete },
+});
 
-export const startOf = (log: string, offset = 0): Place => ({ offset, frames: 0, holes: 0, log });
-
-/** The first line of a segment. It is no record. */
-export interface Header extends Place {
+/** The first line of a segment, which is no record: the place before it, and the generation that writes it. */
+export interface SegmentHead extends Place {
   /** The boot of the machine, to notice a power failure. */
   readonly boot: string;
   /** The status of the feed before this segment. */
@@ -165,21 +149,20 @@ export class Lines {
 const textOf = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toString('utf8') : undefined);
 
 /** Returns a header with room for its checksum. */
-export const sealableHeader = (header: Header): string => headerLine(header).slice(0, -2) + unsealedEnd;
+export const sealableHeader = (header: SegmentHead): string => headerLine(header).slice(0, -2) + unsealedEnd;
 
-export const headerLine = ({ offset, ...fields }: Header): string =>
+export const headerLine = ({ offset, ...fields }: SegmentHead): string =>
   `${JSON.stringify({ offset, type: 'segment', v: 1, ...fields })}\n`;
 
 /** Reads a header; `undefined` for any other line. */
-export const readHeader = (line: string | undefined): Header | undefined => {
+export const readHeader = (line: string | undefined): SegmentHead | undefined => {
   const fields = objectIn(line);
   if (fields?.['type'] !== 'segment' || !Number.isSafeInteger(fields['offset'])) return undefined;
-  const { frames, holes, log, boot, state } = fields as unknown as Header;
-  if (typeof frames !== 'number' || typeof holes !== 'number' || typeof log !== 'string' || typeof boot !== 'string')
-    return undefined;
-  if (!Array.isArray(state)) return undefined;
+  const { line: id, gen, frames, holes, at, complete, boot, state } = fields as unknown as SegmentHead;
+  if (![gen, frames, holes, at, complete].every((number) => typeof number === 'number')) return undefined;
+  if (typeof id !== 'string' || typeof boot !== 'string' || !Array.isArray(state)) return undefined;
   const events = state.map((event) => readEventLine(JSON.stringify(event), 0) as LifecycleEvent);
-  return { ...(fields as unknown as Header), state: events };
+  return { ...(fields as unknown as SegmentHead), state: events };
 };
 
 /** Returns when a record happened, in epoch ms. */
@@ -312,20 +295,6 @@ export const isOther = (line: string | undefined): boolean => {
 
 const knownTypes = ['frame', 'gap', 'opened', 'disconnected', 'stopped', 'reconnecting'];
 
-/** Returns the place after a record. `'frame'` is a frame, `'hole'` what can't be counted. */
-export const afterRecord = (place: Place, record: Countable, at: number | undefined): Place => {
-  const counted = record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? NaN) : 0;
-  const [frames, holes] = Number.isNaN(counted) ? [0, 1] : [counted, 0];
-  return {
-    offset: place.offset + 1,
-    frames: place.frames + frames,
-    holes: place.holes + holes,
-    at: at as number,
-    log: place.log,
-  };
-};
-
-type Countable = { readonly type: string; readonly missed?: number };
 export const aFrame: Countable = { type: 'frame' };
 export const aHole: Countable = { type: 'gap' };
 

@@ -1,5 +1,4 @@
-import { logErrors } from '../protocol/failures/classify.js';
-import { failurePage } from '../protocol/failures/meanings.js';
+import { failurePage, row } from '../protocol/failures/meanings.js';
 
 /**
  * The code of a {@link LogError}: another writer has the log, another process runs this consumer, a later writer has
@@ -45,6 +44,38 @@ export class LogError extends Error {
     if (lineAt !== undefined) this.lineAt = lineAt;
   }
 }
+
+/** What each code means. */
+export const logErrors = {
+  'log-in-use': row({}, 'log-in-use', 'stop', [
+    'Another writer has the log, in this process or another one.',
+    'Stop it, or use another folder, or another `name` on JetStream: a log has one writer.',
+  ]),
+  'consumer-in-use': row({}, 'consumer-in-use', 'stop', [
+    'This consumer of the log runs already, in this process or another one.',
+    'Stop it, or use another name.',
+  ]),
+  'log-fenced': row({}, 'log-fenced', 'stop', [
+    'Another writer has taken the log over.',
+    "Use one writer for each log, and don't remove or replace the files of a folder while it's written. On JetStream, the newest writer goes on.",
+  ]),
+  'log-missing': row({}, 'log-missing', 'stop', [
+    'There is no log with this path.',
+    'Check the path. If nothing has written this log yet, write it first.',
+  ]),
+  'log-corrupt': row({}, 'log-corrupt', 'stop', [
+    "A part of the log can't be read, or is damaged.",
+    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log status --verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
+  ]),
+  'log-write-failed': row({}, 'log-write-failed', 'stop', [
+    "The log can't be written.",
+    'Correct this and subscribe again. To go on without the lost frames, set `onError` to a function.',
+  ]),
+  'log-behind': row({}, 'log-behind', 'stop', [
+    'The log no longer has the next records of this consumer.',
+    "Repair what is missing, then go on after it with `onLoss: 'gap'`. Keep more with `maxAgeMs` and `maxBytes`.",
+  ]),
+};
 
 /** The fields of a {@link LogError}. */
 export interface LogErrorFields {

@@ -198,7 +198,7 @@ export class LogReader extends RecordReader {
     const isBefore = (segment: Segment): boolean => {
       if ('offset' in from) return segment.offset <= from.offset;
       const header = headOf(disk, segment)?.header;
-      return header !== undefined && (header.at ?? -Infinity) < from.time;
+      return header !== undefined && header.at < from.time;
     };
     return segments.toReversed().find(isBefore) ?? segments[0];
   }

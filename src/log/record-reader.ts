@@ -3,7 +3,7 @@
 // In: the lines that an engine reads. Out: what `Records` makes of them, in rounds.
 // Never: a wait although there is more to read, or a reader that stays open after its end. So an engine listens before
 // the read that finds nothing.
-import type { LogPosition } from './lines.js';
+import type { Place } from '../protocol/place.js';
 import { toLogError } from './log-error.js';
 import { type LogRecord, type ReaderSettings, Records } from './records.js';
 import type { Tip } from './segments.js';
@@ -33,7 +33,7 @@ export abstract class RecordReader {
   protected abstract woken(): Promise<void>;
 
   /** The place after the last record of `next`; `undefined` before the first one. */
-  get position(): LogPosition | undefined {
+  get position(): Place | undefined {
     return this.records.position;
   }
 

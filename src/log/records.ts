@@ -15,48 +15,46 @@ import {
   stateOf,
   snapshotAt,
 } from '../protocol/feed-state.js';
+import { afterRecord, missedBetween, type Place, startOf } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
 import type { Rule } from '../protocol/validate.js';
 import { LogError } from './log-error.js';
 import {
   aFrame,
-  afterRecord,
   frameIn,
-  type Header,
   isOther,
   logGap,
-  type LogPosition,
-  type Place,
+  placeOf,
   readHeader,
   type Recorded,
   readRecord,
   scan,
+  type SegmentHead,
   stamped,
-  startOf,
 } from './lines.js';
-import { placeOf, type Tip } from './segments.js';
+import type { Tip } from './segments.js';
 
 /**
  * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where
  * it begins, a gap in place of records that are gone, `log-writer-gone`); or the time that the log has reached.
- * `position` is the place after it: pass it as `from` to go on there.
+ * `position` is the place after it: pass it as `from` to go on there. A status that comes before its gap has the place
+ * before both.
  *
  * A log of a cluster also has its events, such as `owner-changed`.
  */
 export type LogRecord =
-  | ((Frame | LifecycleEvent) & { readonly offset: number; readonly position: LogPosition })
-  | (LifecycleEvent & { readonly offset?: undefined; readonly position?: LogPosition | undefined })
+  | ((Frame | LifecycleEvent) & { readonly offset: number; readonly position: Place })
+  | (LifecycleEvent & { readonly offset?: undefined; readonly position?: Place | undefined })
   | Watermark;
 
-/** Where a reader begins. `offset`: the next record; with the id of its log. `time`: epoch ms. */
-export type From =
-  'earliest' | 'latest' | (Pick<LogPosition, 'offset'> & Partial<LogPosition>) | { readonly time: number };
+/** Where a reader begins. `offset`: the next record; with the rest of its place if you have it. `time`: epoch ms. */
+export type From = 'earliest' | 'latest' | (Pick<Place, 'offset'> & Partial<Place>) | { readonly time: number };
 
 const isFrom = (value: unknown): boolean => {
   if (value === 'earliest' || value === 'latest') return true;
-  const { offset, time, log } = Object(value) as Readonly<Record<string, unknown>>;
+  const { offset, time, line } = Object(value) as Readonly<Record<string, unknown>>;
   if (offset === undefined) return isTime(time);
-  return Number.isSafeInteger(offset) && (offset as number) >= 0 && (log === undefined || typeof log === 'string');
+  return Number.isSafeInteger(offset) && (offset as number) >= 0 && (line === undefined || typeof line === 'string');
 };
 
 export const fromRule: Rule = { allowed: "'earliest', 'latest', { offset } or { time }", is: isFrom };
@@ -80,7 +78,7 @@ interface LineAt {
 export class Records {
   readonly #settings: ReaderSettings;
   readonly #now: () => number;
-  /** The place after the last record; `undefined` before the first header. */
+  /** The place after the last record; `undefined` before the first header. After damage, NaN up to the next header. */
   #place: Place | undefined;
   #state: FeedState = noFeed;
   /** Says which records come before the place to begin; `undefined` once that is reached. */
@@ -104,11 +102,8 @@ export class Records {
   }
 
   /** The place after the last record; `undefined` before the first header. */
-  get position(): LogPosition | undefined {
-    const place = this.#place;
-    if (place === undefined || !Number.isNaN(place.frames)) return place;
-    const { frames: _frames, holes: _holes, ...known } = place;
-    return known;
+  get position(): Place | undefined {
+    return this.#place;
   }
 
   /** How many records wait to be taken. */
@@ -120,7 +115,7 @@ export class Records {
   take(): LogRecord[] {
     const records = this.#out;
     this.#out = [];
-    const { at = -Infinity } = this.#place ?? {};
+    const { at = 0 } = this.#place ?? {};
     // Whoever has received a watermark needs one more for the time to go on.
     if (this.#watermark !== undefined && at > this.#watermark) {
       this.#watermark = at;
@@ -145,40 +140,44 @@ export class Records {
       if (this.#place.offset < first) this.#place = { ...this.#place, frames: NaN };
       return;
     }
-    const { offset, log } = header;
+    const { offset, line: id, gen } = header;
     const place = placeOf(header);
     const isFirst = this.#place === undefined;
-    const before = this.#place ?? this.#requested();
-    const isSameLog = (before?.log || log) === log;
+    const known = this.#place ?? this.#requested();
+    const before = known && { ...known, line: known.line || id };
+    const isSameLine = before === undefined || before.line === id;
     const next = before?.offset ?? offset;
-    const isFurther = before !== undefined && isSameLog && offset >= next;
+    const isFurther = before !== undefined && isSameLine && offset >= next;
     // Until a gap has counted them, they are in no segment.
     this.#surplus = isFurther && (this.#surplus !== 0 || hasOwnGap(header, next)) ? surplusOf(before, header) : 0;
-    if (isFirst || offset > next || !isSameLog) this.#state = stateOf(header.state);
-    if (isFirst || offset >= next || !isSameLog) this.#place = place;
-    else this.#place = { ...(before as Place), log };
+    if (isFirst || offset > next || !isSameLine) this.#state = stateOf(header.state);
+    if (isFirst || offset >= next || !isSameLine) this.#place = place;
+    else this.#place = { ...(before as Place), gen: Math.max((before as Place).gen, gen) };
     if (this.#surplus > 0) this.#place = { ...place, frames: place.frames + this.#surplus };
-    if (!isSameLog || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLog);
+    if (!isSameLine || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLine);
     this.#damagedAt = undefined;
   }
 
   /** The place to begin, if it's an offset. */
   #requested(): Place | undefined {
     const { from } = this.#settings;
-    return typeof from === 'object' && 'offset' in from ? { ...startOf(''), frames: NaN, ...from } : undefined;
+    return typeof from === 'object' && 'offset' in from ? placeOf(from) : undefined;
   }
 
   /** Emits the gap in place of the records between two places, and the status after it. */
-  #lost(before: Place | undefined, { offset, frames, holes, at }: Place, isSameLog: boolean): void {
-    const to = at ?? this.#now();
-    if (isSameLog && this.#isBefore?.(offset - 1, to) === true) return;
+  #lost(before: Place | undefined, place: Place, isSameLine: boolean): void {
+    const { offset, at } = place;
+    const to = at || this.#now();
+    const { at: since = 0 } = before ?? {};
+    if (isSameLine && this.#isBefore?.(offset - 1, to) === true) return;
     const damage = this.#damagedAt;
     if (damage !== undefined && this.#settings.onDamage === 'error') throw damageAt(damage);
     this.#isBefore = undefined;
-    const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
-    const since = Math.min(before?.at ?? to, to);
-    const gap = logGap(damage === undefined ? 'behind' : 'damaged', since, to, missed >= 0 ? missed : undefined);
-    for (const event of snapshotAfterGap(this.#state, gap)) this.#add(event);
+    const missed = before && missedBetween(before, place);
+    const gap = logGap(damage === undefined ? 'behind' : 'damaged', Math.min(since || to, to), to, missed);
+    const events = snapshotAfterGap(this.#state, gap);
+    // Who goes on before the gap receives the status again, and then the gap.
+    for (const [n, event] of events.entries()) this.#add(event, n < events.indexOf(gap) ? before : this.#place);
   }
 
   /** Returns whether the line is a record. */
@@ -201,7 +200,7 @@ export class Records {
     const place = this.#place as Place;
     const { offset } = place;
     const record = readRecord(line, offset);
-    if (record !== undefined) return this.#record(record, offset, Math.max(stamped(record), place.at ?? -Infinity));
+    if (record !== undefined) return this.#record(record, offset, Math.max(stamped(record), place.at));
     this.#place = { ...place, offset: offset + 1 };
     if (isOther(line)) return;
     if (offset === 0) throw notALog(where.path);
@@ -225,9 +224,9 @@ export class Records {
         ? afterFrame(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
     if (isBefore) return;
-    const emitted = counted as Recorded & { position?: LogPosition | undefined };
+    const emitted = counted as Recorded & { position?: Place };
     // `Object.assign` takes 200 ns more.
-    emitted.position = this.position;
+    emitted.position = place;
     this.#out.push(emitted as LogRecord);
   }
 
@@ -251,24 +250,24 @@ export class Records {
     if (isEmitted) this.#begin();
     this.#damagedAt = undefined;
     this.#place = { ...place, offset, frames: NaN };
-    if (isEmitted) this.#add(logGap('damaged', Math.min(place.at ?? at, at), at));
+    if (isEmitted) this.#add(logGap('damaged', Math.min(place.at || at, at), at));
   }
 
   #damagedEnd(): void {
-    const { offset, at = this.#now(), log } = (this.#place ??= startOf(''));
+    const { offset, at, line } = (this.#place ??= startOf(''));
     // A file has counted its damaged lines already.
-    this.#damage(log === '' ? offset : offset + 1, at, false);
+    this.#damage(line === '' ? offset : offset + 1, at || this.#now(), false);
   }
 
   /** Adds an event that the log doesn't have. */
-  #add(event: LifecycleEvent): void {
-    this.#out.push({ ...event, offset: undefined, position: this.position });
+  #add(event: LifecycleEvent, position = this.#place): void {
+    this.#out.push({ ...event, offset: undefined, position });
   }
 
   /** Adds the status of the feed after the last record. */
   #addStatus(): void {
-    const at = this.#place?.at;
-    if (at === undefined) return;
+    const { at = 0 } = this.#place ?? {};
+    if (at === 0) return;
     const { from } = this.#settings;
     // Frames of the last ms before the time to begin aren't read.
     const since = typeof from === 'object' && 'time' in from ? Math.max(at, from.time) : at;
@@ -295,11 +294,11 @@ export class Records {
   }
 
   /** The log is shorter than what its writer has written. Returns whether that wasn't known yet. */
-  cut({ offset, at, log }: Tip, where: LineAt): boolean {
+  cut({ offset, at, line }: Tip, where: LineAt): boolean {
     const place = this.#place as Place;
-    if ((place.log || log) !== log) return false;
+    if ((place.line || line) !== line) return false;
     if (this.#settings.onDamage === 'error') throw damageAt(where);
-    const to = Math.max(at, place.at ?? at);
+    const to = Math.max(at, place.at);
     this.#damage(offset, to, this.#isBefore?.(offset - 1, to) === true);
     return true;
   }
@@ -310,19 +309,20 @@ export class Records {
     // A reader that follows adds the gap with the next record, whose offset says how many are gone.
     if (this.#damagedAt !== undefined && !follow) this.#damagedEnd();
     if (this.#place === undefined) return;
-    const { offset, at = this.#now() } = this.#place;
+    const { offset } = this.#place;
     if (this.#isBefore !== undefined && typeof from === 'object' && 'offset' in from) {
-      // With the id of the log, a power failure has removed only what this reader has received.
-      const isUnknown = offset < from.offset && from.log === undefined;
+      // With the id of its line, a power failure has removed only what this reader has received.
+      const isUnknown = offset < from.offset && !from.line;
+      const at = this.#place.at || this.#now();
       this.#begin();
       if (isUnknown) this.#add(logGap('behind', at, at));
     } else if (from === 'latest') this.#begin();
     if (follow && this.#isBefore === undefined) this.#tip(readTip(), this.#place);
   }
 
-  #tip(tip: Tip | undefined, { offset, at: last = -Infinity, log }: Place): void {
+  #tip(tip: Tip | undefined, { offset, at: last, line }: Place): void {
     // A tip that is ahead is about records that aren't read yet.
-    if (tip === undefined || tip.offset > offset || tip.log !== log) return;
+    if (tip === undefined || tip.offset > offset || tip.line !== line) return;
     const at = Math.max(tip.at, last);
     const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
     if (isGone && !this.#isGone) {
@@ -355,10 +355,10 @@ export const notALog = (path: string): LogError =>
   );
 
 /** After a power failure the log itself has the gap, for a reader that was at the end. */
-const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after === 'number' && next >= after;
+const hasOwnGap = ({ after }: SegmentHead, next: number): boolean => typeof after === 'number' && next >= after;
 
 /** Returns how many frames a reader has that the log has lost since, and so counts in its gap. NaN: unknown. */
-const surplusOf = (before: Place, header: Header): number => {
+const surplusOf = (before: Place, header: SegmentHead): number => {
   const isAhead = before.offset > (header.after ?? Infinity);
   const surplus = before.frames - header.frames;
   if (before.holes !== header.holes) return isAhead || surplus > 0 ? NaN : 0;

@@ -2,7 +2,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { type FeedState, noFeed, stoppedAt } from '../protocol/feed-state.js';
-import { logGap, type Place, startOf } from './lines.js';
+import { type Place, startOf } from '../protocol/place.js';
+import { logGap } from './lines.js';
 import { LogError, toLogError } from './log-error.js';
 import {
   type Disk,
@@ -44,12 +45,12 @@ const jump = 1_000_000_000;
 export const afterLoss = (place: Place, known = place.offset): Beginning => ({
   place: { ...place, offset: (Math.floor(known / jump) + 1) * jump },
   // Without a record there is no time from which the gap of the log could begin.
-  after: place.at === undefined ? null : place.offset,
+  after: place.at === 0 ? null : place.offset,
 });
 
 /** What a reader knows of the feed before the first event of a writer: another one, if any, has stopped. */
 export const stateBefore = ({ at }: Place): FeedState =>
-  at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
+  at === 0 ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
 
 /**
  * Locks a log and finds its end. The writer then begins a new segment: it never appends to an old one, because a reader
@@ -64,9 +65,9 @@ export const openLog = (folder: string, machine: Machine): Opened => {
     tip = lockLog(folder, machine);
     const boot = machine.boot();
     const { place, after } = placeToBegin(folder, machine, boot);
-    const { log, offset, at = 0 } = place;
+    const { line, offset, at } = place;
     // Whatever a power failure takes, the next writer knows this log, its first offset, and that it wasn't closed.
-    tip.write({ pid: process.pid, log, boot, run: offset, offset, at, writtenAt: at, closed: false });
+    tip.write({ pid: process.pid, line, boot, run: offset, offset, at, writtenAt: at, closed: false });
     disk.fdatasyncSync(tip.fd);
     syncFolder(folder, disk);
     return { tip, boot, place, after };
@@ -110,9 +111,9 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): B
   const tip = readTip(disk, folder);
   const segments = listSegments(disk, folder);
   const end = endOf(segments, disk);
-  const place = { ...(end?.place ?? startOf('')), log: end?.header?.log ?? tip?.log ?? newId() };
+  const place = { ...(end?.place ?? startOf('')), line: end?.header?.line ?? tip?.line ?? newId() };
   // A segment's name counts the records before it, even if they're removed and a full disk kept its header out.
-  const seen = [tip?.offset ?? 0, segments.at(-1)?.offset ?? 0, ...committedOffsets(folder, place.log, disk)];
+  const seen = [tip?.offset ?? 0, segments.at(-1)?.offset ?? 0, ...committedOffsets(folder, place.line, disk)];
   const known = Math.max(place.offset, ...seen);
   const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === place.offset);
   const isUnused = tip === undefined || tip.closed || tip.boot === boot;
@@ -123,11 +124,11 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): B
 };
 
 /** A consumer has received the records before its cursor. One that can't be read says nothing: its consumer errors. */
-const committedOffsets = (folder: string, log: string, disk: Disk): readonly number[] => {
+const committedOffsets = (folder: string, line: string, disk: Disk): readonly number[] => {
   const cursors = join(folder, 'cursors');
   return namesIn(disk, cursors).flatMap((name) => {
     const cursor = readInPlace(disk, join(cursors, name), (json) => Object(json) as Partial<Place>);
-    return cursor?.log === log && Number.isSafeInteger(cursor.offset) ? (cursor.offset as number) : [];
+    return cursor?.line === line && Number.isSafeInteger(cursor.offset) ? (cursor.offset as number) : [];
   });
 };
 

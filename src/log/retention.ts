@@ -148,7 +148,7 @@ export class Retention {
       for (const segment of segments.filter((each) => each.offset > offset)) {
         // The log time never goes back. After a jump of the clock it is ahead, but not the own time of a record.
         const head = headOf(disk, segment);
-        const end = [head?.header?.at, head?.time].find((at) => at !== undefined && at <= clocks.wall);
+        const end = [head?.header?.at, head?.time].find((at = 0) => at > 0 && at <= clocks.wall);
         if (end !== undefined) return clocks.wall - end > maxAgeMs;
       }
       return false;

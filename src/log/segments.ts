@@ -3,18 +3,8 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
-import {
-  aFrame,
-  afterRecord,
-  aHole,
-  type Header,
-  Lines,
-  ownTime,
-  type Place,
-  readHeader,
-  scan,
-  startOf,
-} from './lines.js';
+import { afterRecord, type Place, startOf } from '../protocol/place.js';
+import { aFrame, aHole, Lines, ownTime, placeOf, readHeader, scan, type SegmentHead } from './lines.js';
 import { LogError } from './log-error.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
@@ -166,7 +156,7 @@ export const readAll = (disk: Disk, fd: number): Buffer => {
 /** What the lines of a segment contain. */
 export interface SegmentEnd {
   /** `undefined` if it's damaged. */
-  readonly header: Header | undefined;
+  readonly header: SegmentHead | undefined;
   /** The place after the last record. */
   readonly place: Place;
   /** The length of the complete lines, in bytes. */
@@ -178,7 +168,7 @@ export interface SegmentEnd {
  * with an unknown number of frames.
  */
 const scanSegment = (read: ReadAt, first: number): SegmentEnd | undefined => {
-  let [header, place, length]: [Header | undefined, Place | undefined, number] = [undefined, undefined, 0];
+  let [header, place, length]: [SegmentHead | undefined, Place | undefined, number] = [undefined, undefined, 0];
   for (const lines of piecesOf(read)) {
     if (place === undefined && lines.next()) {
       header = readHeader(lines.line);
@@ -220,21 +210,12 @@ export const scanOpened = (disk: Disk, { fd, offset, isCompressed }: OpenSegment
   }
 };
 
-/** Where a segment begins. */
-export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
-  offset,
-  frames,
-  holes,
-  log,
-  ...(at !== undefined && { at }),
-});
-
 /** The beginning of a segment. */
 interface Head extends Segment {
   /** The size of the file, in bytes. */
   readonly bytes: number;
   /** `undefined` if it's damaged, or not written yet. */
-  readonly header: Header | undefined;
+  readonly header: SegmentHead | undefined;
   /** The log time of the first record, in epoch ms; `undefined` if that isn't near. */
   readonly at: number | undefined;
   /** Its own time, which is earlier if a clock was set back. */
@@ -263,7 +244,8 @@ const headBytes = 64 * 1024;
 /** The tip of the writer and the place of its lock: `writer.json`, written in place. */
 export interface Tip {
   readonly pid: number;
-  readonly log: string;
+  /** The id of the log. */
+  readonly line: string;
   readonly boot: string;
   /** The first offset of this writer. */
   readonly run: number;
@@ -287,7 +269,7 @@ export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPl
 const tipIn = (json: unknown): Tip | undefined => {
   const tip = Object(json) as Tip;
   const { pid, run, offset, at, writtenAt } = tip;
-  const isValid = [pid, run, offset, at, writtenAt].every(Number.isFinite) && typeof tip.log === 'string';
+  const isValid = [pid, run, offset, at, writtenAt].every(Number.isFinite) && typeof tip.line === 'string';
   return isValid ? tip : undefined;
 };
 

@@ -14,23 +14,14 @@ import {
   snapshotAt,
   withGapIn,
 } from '../protocol/feed-state.js';
+import { afterRecord, type Place } from '../protocol/place.js';
 import type { AppendSettings, Fail } from './append.js';
 import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import {
-  afterRecord,
-  isStorable,
-  logGap,
-  type Place,
-  sealableHeader,
-  sealableLine,
-  sealedBytes,
-  stamped,
-  type Stored,
-} from './lines.js';
+import { isStorable, logGap, sealableHeader, sealableLine, sealedBytes, stamped, type Stored } from './lines.js';
 import { afterLoss, lockLog, type Opened, openLog, stateBefore, storedIn } from './recovery.js';
 import { Retention } from './retention.js';
 import {
@@ -133,7 +124,7 @@ export class LogWriter {
     this.#tip = this.#log.tip;
     this.#begun = this.#end = this.#log.place;
     this.#jump = { offset: this.#end.offset, after: this.#log.after };
-    this.#since = this.#end.at;
+    this.#since = this.#end.at || undefined;
     this.#state = stateBefore(this.#end);
     const { every } = machine;
     this.#stops = [
@@ -194,7 +185,7 @@ export class LogWriter {
 
   #record(record: Stored, time: number): void {
     const before = this.#end;
-    const at = Math.max(time, before.at ?? -Infinity);
+    const at = Math.max(time, before.at);
     this.#end = afterRecord(before, record, at);
     this.#since ??= at;
     if (this.#outage?.isPaused === true) {
@@ -210,7 +201,7 @@ export class LogWriter {
 
   #header(place: Place) {
     const { offset, after } = this.#jump;
-    const state = snapshotAt(this.#before, place.at ?? -Infinity);
+    const state = snapshotAt(this.#before, place.at);
     return { ...place, boot: this.#log.boot, state, ...(place.offset === offset && { after }) };
   }
 
@@ -372,7 +363,7 @@ export class LogWriter {
   #failed(cause: unknown, hasLost = false): void {
     if (this.#hasEnded) return;
     const isReported = this.#outage !== undefined;
-    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#end.at ?? this.#machine.now() };
+    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#end.at || this.#machine.now() };
     this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
     this.#queue.clear();
     if (!isReported) this.#fail(toLogError('write', this.#folder, cause));
@@ -401,7 +392,7 @@ export class LogWriter {
       const stored = this.#stored(isHere);
       const missed = this.#end.frames - stored.frames;
       const hasOwn = this.#end.holes > stored.holes;
-      const from = stored.at ?? Math.min(outage.from, this.#since ?? Infinity);
+      const from = stored.at || Math.min(outage.from, this.#since ?? Infinity);
       const to = Math.max(reachedAt(this.#time, this.#end), from);
       // A reader may have lines that are gone: no offset gets a second content.
       const end = hasLost ? this.#end.offset : stored.offset;
@@ -413,7 +404,7 @@ export class LogWriter {
       this.#end = { ...stored, offset };
       this.#before = noFeed;
       // As after every gap: `opened` comes first. Other events that were lost end with these.
-      const status = snapshotAt(this.#state, stored.at ?? -Infinity);
+      const status = snapshotAt(this.#state, stored.at);
       // The feed itself had a gap meanwhile, with an unknown number of frames.
       const gaps = [logGap('writeFailed', from, to, missed), ...(hasOwn ? [logGap('writeFailed', from, to)] : [])];
       for (const event of withGapIn(status, ...gaps) as readonly Stored[]) this.#record(event, stamped(event));
@@ -465,17 +456,17 @@ export class LogWriter {
     const { now } = this.#machine;
     const { boot, place } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
-    const { offset, log } = this.#end;
+    const { offset, line } = this.#end;
     const at = reachedAt(this.#time, this.#end);
     try {
       this.#isTipDue = false;
       this.#tip.write({
         pid: process.pid,
-        log,
+        line,
         boot,
         run: place.offset,
         offset,
-        at: Number.isFinite(at) ? at : 0,
+        at,
         writtenAt: now(),
         closed,
         ...(maxBytes !== Infinity && { maxBytes }),

@@ -8,8 +8,6 @@ import { isError } from './type-guards.js';
 /** The level of an event in a log. */
 export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
 
-export const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
-
 export type LoggableEvent = Exclude<ClusterLifecycleEvent, Watermark>;
 
 export type LogEntry = LoggableEvent | Waiting;
@@ -75,6 +73,7 @@ export const engineTasks: Readonly<Record<EngineOperation, string>> = {
   publish: 'send messages to the other replicas',
   subscribe: 'receive messages from the other replicas',
   request: 'ask the owner of the connection',
+  store: "use the store of the cluster's messages",
 };
 
 const fieldsOf = (event: LogEntry): object => {
@@ -150,11 +149,13 @@ export interface Waiting {
 
 export const waitingFor = (what: WaitingFor, waitedMs: number): Waiting => {
   const base = { type: 'waiting', at: Date.now(), waitedMs } as const;
-  return what === 'source' ? base : { ...base, stage: what, code: waits[what][1] };
+  const [, code] = waits[what];
+  return what === 'source' || code === undefined ? base : { ...base, stage: what, code };
 };
 
 /** Returns what's going on and what to do, as a fixed text that may leave the server. */
-export const waitingText = ({ stage, waitedMs }: Waiting): string => waits[stage ?? 'source'][0](waitedMs / 1_000);
+export const waitingText = ({ stage, waitedMs }: Waiting): string =>
+  waits[stage ?? 'source'][0].replace('#', String(waitedMs / 1_000));
 
 /** Returns what a feed waits for; `undefined` after a failure, which already says it. */
 export const waitsFor = ({ open, events }: FeedState): WaitingFor | undefined => {
@@ -164,30 +165,24 @@ export const waitsFor = ({ open, events }: FeedState): WaitingFor | undefined =>
   return events.at(-1)?.type === 'ticket-issued' ? 'handshake' : 'ticket';
 };
 
-const waits: {
-  readonly [What in WaitingFor]: readonly [(seconds: number) => string, What extends Stage ? FailureCode : undefined];
-} = {
+/** What to say after `#` seconds, and the code of the failure that the wait will end in. */
+const waits: Readonly<Record<WaitingFor, readonly [text: string, code?: FailureCode]>> = {
   source: [
-    (seconds) =>
-      `No connection after ${seconds} s, and no attempt has been reported. ` +
+    'No connection after # s, and no attempt has been reported. ' +
       'Check what the feed waits for: the relay of a page (relay-unreachable), the owner of a cluster.',
-    undefined,
   ],
   ticket: [
-    (seconds) =>
-      `No ticket after ${seconds} s. Check the network, \`baseUrl\` and the proxy, ` +
+    'No ticket after # s. Check the network, `baseUrl` and the proxy, ' +
       'or your function `apiKey` (api-key-unavailable). The attempt ends at `ticketTimeoutMs`.',
     'ticket-endpoint-unreachable',
   ],
   handshake: [
-    (seconds) =>
-      `No answer to the handshake after ${seconds} s. Check the network and the proxy. ` +
+    'No answer to the handshake after # s. Check the network and the proxy. ' +
       'The attempt ends at `handshakeTimeoutMs`.',
     'handshake-unreachable',
   ],
   stream: [
-    (seconds) =>
-      `No frame for ${seconds} s over an open connection. If the feed is never this quiet, check the network. ` +
+    'No frame for # s over an open connection. If the feed is never this quiet, check the network. ' +
       'A connection without any bytes is replaced after `idleTimeoutMs`.',
     'connection-stalled',
   ],

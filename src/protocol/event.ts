@@ -129,7 +129,7 @@ export interface OwnerChanged {
 }
 
 /** What a replica of a cluster needs from its engine. */
-export type EngineOperation = 'connect' | 'read' | 'write' | 'publish' | 'subscribe' | 'request';
+export type EngineOperation = 'connect' | 'read' | 'write' | 'publish' | 'subscribe' | 'request' | 'store';
 
 /**
  * The cluster's engine refuses what this replica needs, or doesn't answer. Emitted after a second of this, then with a

@@ -28,7 +28,6 @@ export interface FeedState {
   readonly events: Snapshot;
   /** The open connection. `at`: when it opened, or the time of its first item if `opened` was filtered out. */
   readonly open: { readonly at: number; readonly connection: number } | undefined;
-  /** Whether a connection has ever been open. */
   readonly hasOpened: boolean;
   /** From when the connection misses nothing, in epoch ms; `undefined` while it settles or is down. */
   readonly completeFrom: number | undefined;
@@ -40,7 +39,6 @@ export interface FeedState {
   readonly found: Gap | undefined;
   /** The gaps that the last event revealed. */
   readonly gaps: readonly Gap[];
-  /** The last watermark, in epoch ms. */
   readonly watermark: number | undefined;
   /** Failures since the last `opened`. */
   readonly failuresInRow: number;
@@ -55,7 +53,6 @@ export interface Outage {
    * relay, the time of its last event. With `deliveryDelayMs`: the first frame after that, once it has arrived.
    */
   readonly from: number;
-  /** The failure that began it. */
   readonly failure: TradeFeedError;
   /** Whether the feed's subscription ended during it. If so, the feed emits no `gap` after the next `opened`. */
   readonly hasStopped: boolean;
@@ -140,13 +137,10 @@ export const afterEvent = (state: FeedState, event: ClusterLifecycleEvent, newes
 /** Folds a frame into the state. It proves that a connection is open, even if the events were filtered out. */
 export const afterFrame = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
   const { open, settling, outage } = before;
-  if (open !== undefined) {
-    if (settling !== undefined) return afterFirstFrame(before, settling, at);
-    return withoutGaps(before);
-  }
-  const opened = { at, connection: frame?.connection ?? 1 };
-  const events = frame === undefined ? [] : openedBy(frame);
-  return completed({ ...before, hasOpened: true, open: opened, events, failuresInRow: 0 }, at, outage);
+  if (open !== undefined) return settling === undefined ? withoutGaps(before) : afterFirstFrame(before, settling, at);
+  const { connection = 1, feed, receivedAt = at } = frame ?? {};
+  const events: Snapshot = feed === undefined ? [] : [{ type: 'opened', at: receivedAt, feed, connection }];
+  return completed({ ...before, hasOpened: true, open: { at, connection }, events, failuresInRow: 0 }, at, outage);
 };
 
 /**
@@ -339,8 +333,8 @@ export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
 export const hasStopped = ({ events }: FeedState): boolean => events.at(-1)?.type === 'stopped';
 
 /**
- * Returns whether only the connection to a relay, or the writer of a log, is down. Its frames, or a `gap`, follow
- * later.
+ * Returns whether only the connection to a relay, to the engine of a cluster, or the writer of a log, is down. Its
+ * frames, or a `gap`, follow later.
  */
 export const isOfRelay = ({ failure, hasStopped }: Pick<Outage, 'failure' | 'hasStopped'>): boolean =>
   !hasStopped && relayCodes.includes(failure.code);
@@ -353,6 +347,8 @@ const relayCodes: readonly FailureCode[] = [
   'relay-session-ended',
   'relay-replaced',
   'log-writer-gone',
+  'cluster-away',
+  'cluster-behind',
 ];
 
 export interface Missed {
@@ -382,7 +378,6 @@ export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 export interface LoggedValue {
   readonly type: 'value';
-  /** In epoch ms. */
   readonly at: number;
   readonly json: string;
 }
@@ -394,10 +389,11 @@ const eventsAfter = (
 ): Snapshot => {
   if (event.type === 'stopped') return [event];
   if (event.type === 'opened') {
-    const [first] = events;
     if (completeFrom !== undefined) return settledSnapshot([event], completeFrom);
+    if (outage === undefined) return [event];
     // While it settles, the outage goes on.
-    return outage === undefined ? [event] : [first?.type === 'disconnected' ? first : endOf(outage), event];
+    const { from, failure } = outage;
+    return [events[0]?.type === 'disconnected' ? events[0] : { type: 'disconnected', at: from, failure }, event];
   }
   // Dropped frames are missing only for who received the others, so no later subscriber gets that gap.
   const isFirstGap = event.type === 'gap' && event.missed === undefined && settling?.isFixed === true;
@@ -422,12 +418,6 @@ const ranks: Readonly<Partial<Record<ClusterLifecycleEvent['type'], number>>> = 
 const isOfAttempt = (event: ClusterLifecycleEvent): event is Exclude<LifecycleEvent, Opened | Gap | Watermark> =>
   ranks[event.type] !== undefined;
 
-const endOf = ({ from, failure }: Outage): Disconnected => ({ type: 'disconnected', at: from, failure });
-
-const openedBy = ({ feed, connection, receivedAt }: AnyFrame): Snapshot => [
-  { type: 'opened', at: receivedAt, feed, connection },
-];
-
 /** Adds the first gap of an outage whose connection settles for a fixed time: only the second one follows. */
 const withFirstGap = (events: Snapshot, gap: Gap): Snapshot => [...events.filter(({ type }) => type !== 'gap'), gap];
 
@@ -437,10 +427,6 @@ const settledSnapshot = (snapshot: Snapshot, completeFrom: number): Snapshot => 
   if (opened === undefined || (snapshot.length === 1 && opened.completeFrom !== undefined)) return snapshot;
   return [{ ...opened, completeFrom }];
 };
-
-/** Returns the `opened` of a connection that is complete. */
-export const openedIn = ([first]: Snapshot): Opened | undefined =>
-  first?.type === 'opened' && first.completeFrom !== undefined ? first : undefined;
 
 /**
  * Returns the time up to which a subscriber has every frame after an event, in epoch ms. Only frames, and gaps in their
@@ -483,7 +469,6 @@ const provenUntil = (state: FeedState, event: LoggedEvent): number | undefined =
   }
 };
 
-/** Returns the state that a snapshot describes. */
 export const stateOf = (snapshot: Snapshot): FeedState =>
   snapshot.reduce<FeedState>((state, event) => afterEvent(state, event, undefined), noFeed);
 
@@ -495,7 +480,6 @@ export const snapshotAt = (state: FeedState, at: number): Snapshot => {
   return events.map((event) => (opensLater(event) ? notBefore(event, at) : event));
 };
 
-/** Returns the events for a new subscriber. */
 export const snapshotOfNew = (state: FeedState, at: number): Snapshot => withoutMs(snapshotAt(state, at), at);
 
 /** Returns the events for a subscriber that may lack frames of the ms `at`: for it the feed is complete after that. */
@@ -517,8 +501,11 @@ export const snapshotAfterGap = (state: FeedState, gap: Gap): Snapshot =>
   withGapIn(withoutMs(snapshotNotBefore(state, gap.to), gap.to), gap);
 
 /** Adds a gap to the status after it. It directly follows `opened`, unless the connection still settles. */
-export const withGapIn = (status: Snapshot, ...gaps: readonly Gap[]): Snapshot =>
-  openedIn(status) ? [...status, ...gaps] : [...gaps, ...status];
+export const withGapIn = (status: Snapshot, ...gaps: readonly Gap[]): Snapshot => {
+  const [first] = status;
+  const isComplete = first?.type === 'opened' && first.completeFrom !== undefined;
+  return isComplete ? [...status, ...gaps] : [...gaps, ...status];
+};
 
 export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
   if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };

@@ -29,10 +29,5 @@ export const isUrl = (value: unknown): value is URL => tagOf(value) === '[object
 
 const tagOf = (value: unknown): string => tryCall(() => Object.prototype.toString.call(value)) ?? '';
 
-// The same as in fp-ts, which takes half as long to load as RxJS. Only its types are needed here.
-
+/** As in fp-ts, which takes half as long to load as RxJS. */
 export const isRight = <E, A>(either: Either<E, A>): either is Right<A> => either._tag === 'Right';
-
-export const left = <E = never, A = never>(value: E): Either<E, A> => ({ _tag: 'Left', left: value });
-
-export const right = <E = never, A = never>(value: A): Either<E, A> => ({ _tag: 'Right', right: value });

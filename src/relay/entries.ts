@@ -1,21 +1,16 @@
 import type { FeedState } from '../protocol/feed-state.js';
-import type { FeedPosition } from '../protocol/position.js';
+import type { Place } from '../protocol/place.js';
 
-/** Marks a point between two events of a log. Times are in epoch ms. */
-export interface Position {
-  /** Counts the events before it. */
-  readonly seq: number;
-  /** Counts the frames before it. In a topic, values count as well. */
-  readonly frames: number;
-  /** The latest time of the events before it. Never decreases. */
-  readonly at: number;
-  /** A client at this position has received every frame up to this time. */
-  readonly complete: number;
+/**
+ * A place in the log of a relay, with what a client that goes on there needs to know. In a topic, `frames` counts values
+ * as well. No gap counts as a hole: clients receive the gaps of the log, and miss only its events.
+ */
+export interface Checkpoint extends Place {
   readonly state: FeedState;
   /** No later event is older than this. `-Infinity` before the first event. */
   readonly watermark: number;
-  /** The position in a cluster's feed; `undefined` outside a cluster, and before its first event. */
-  readonly shared: FeedPosition | undefined;
+  /** The place in the line of the source, a cluster or a log; `undefined` if it has none, and before its first event. */
+  readonly shared: Place | undefined;
   /** UTF-8 bytes of all lines before it, removed lines included. */
   readonly written: number;
 }
@@ -29,43 +24,49 @@ interface Line {
 }
 
 /** Where each number of an event is. */
-const column = { seq: 0, frames: 1, at: 2, complete: 3, watermark: 4, written: 5, earliest: 6, from: 7, to: 8 };
+const column = { offset: 0, frames: 1, at: 2, complete: 3, watermark: 4, written: 5, earliest: 6, from: 7, to: 8 };
 const width = 9;
 
-type References = Pick<Position, 'state' | 'shared'> & Pick<Line, 'block'>;
+type References = Pick<Checkpoint, 'state' | 'shared'> & Pick<Line, 'block'>;
 
 const firstSlots = 16;
 
 /**
- * Queues events, first in, first out, each with the position after it. An index counts from the oldest event.
+ * Queues events, first in, first out, each with the checkpoint after it. An index counts from the oldest event.
  *
  * The numbers are in an array outside the heap. As objects there would be six for each event, and the garbage collector
  * would visit all of them again and again.
  */
 export class Entries {
+  readonly #line: string;
   // The number of slots is always a power of two, so a mask can wrap an index.
   #numbers = new Float64Array(firstSlots * width);
   #references = new Array<References | undefined>(firstSlots).fill(undefined);
   #oldest = 0;
   #size = 0;
 
+  /** @param line - the id of the line that the events are in */
+  constructor(line: string) {
+    this.#line = line;
+  }
+
   get size(): number {
     return this.#size;
   }
 
   /** @param time - of the event, in epoch ms */
-  push({ state, shared, ...position }: Position, time: number, { block, ...line }: Line): void {
+  push({ state, shared, ...place }: Checkpoint, time: number, { block, ...line }: Line): void {
     if (this.#size === this.#references.length) this.#grow();
     const slot = this.#slotOf(this.#size);
     const before = this.#references[this.#slotOf(this.#size - 1)];
     const isSame = before?.state === state && before.shared === shared && before.block === block;
     this.#references[slot] = isSame ? before : { state, shared, block };
-    this.#numbers[slot * width + column.seq] = position.seq;
-    this.#numbers[slot * width + column.frames] = position.frames;
-    this.#numbers[slot * width + column.at] = position.at;
-    this.#numbers[slot * width + column.complete] = position.complete;
-    this.#numbers[slot * width + column.watermark] = position.watermark;
-    this.#numbers[slot * width + column.written] = position.written;
+    this.#numbers[slot * width + column.offset] = place.offset;
+    this.#numbers[slot * width + column.frames] = place.frames;
+    this.#numbers[slot * width + column.at] = place.at;
+    this.#numbers[slot * width + column.complete] = place.complete;
+    this.#numbers[slot * width + column.watermark] = place.watermark;
+    this.#numbers[slot * width + column.written] = place.written;
     this.#numbers[slot * width + column.earliest] = time;
     this.#numbers[slot * width + column.from] = line.from;
     this.#numbers[slot * width + column.to] = line.to;
@@ -81,11 +82,14 @@ export class Entries {
     this.#size -= 1;
   }
 
-  positionAfter(index: number): Position {
+  checkpointAfter(index: number): Checkpoint {
     const { state, shared } = this.#referencesOf(index);
     return {
-      seq: this.#number(index, column.seq),
+      line: this.#line,
+      gen: 0,
+      offset: this.#number(index, column.offset),
       frames: this.#number(index, column.frames),
+      holes: 0,
       at: this.#number(index, column.at),
       complete: this.#number(index, column.complete),
       state,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { SizedQueue } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
@@ -15,17 +16,17 @@ import {
   noFeed,
 } from '../protocol/feed-state.js';
 import { type AnyFrame, Frame, LazyFrame } from '../protocol/frame.js';
-import { type FeedPosition, isAfterPosition } from '../protocol/position.js';
+import { isAfter, type Place, startOf } from '../protocol/place.js';
 import { isBytes, isTime } from '../protocol/type-guards.js';
-import { Entries, type Position } from './entries.js';
+import { type Checkpoint, Entries } from './entries.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
-/** Consecutive events, with the position and the watermark after them. */
+/** Consecutive events, with the checkpoint and the watermark after them. */
 export interface Batch {
   /** JSON lines in the format of `dataFields`. Valid until the log stores another event, which may overwrite them. */
   readonly fields: readonly Buffer[];
-  readonly end: Position;
+  readonly end: Checkpoint;
   readonly watermark: number;
 }
 
@@ -47,13 +48,15 @@ const blockBytes = 64 * 1024;
  * Lines live in blocks outside the heap: the garbage collector would copy strings twice.
  */
 export class EventLog {
+  /** The id of its line, which ends with the relay. The `_` tells it from those of clusters and logs. */
+  readonly line = `_${randomBytes(6).toString('hex')}`;
   readonly clock: () => number;
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
-  readonly #entries = new Entries();
+  readonly #entries = new Entries(this.line);
   /** The position before the oldest event. */
-  #oldest: Position;
-  #newest: Position;
+  #oldest: Checkpoint;
+  #newest: Checkpoint;
   #block: Buffer = noBlock;
   #used = 0;
   /** A block without lines: memory that's new to the process costs more than to write the lines. */
@@ -62,21 +65,21 @@ export class EventLog {
   /** Frames that aren't stored yet: see {@link EventLog.append}. */
   readonly #waiting = new SizedQueue<WaitingFrame>();
   // Most clients are at the same position and share this batch.
-  #lastRead: { readonly from: number; readonly newest: Position; readonly batch: Batch } | undefined;
+  #lastRead: { readonly from: number; readonly newest: Checkpoint; readonly batch: Batch } | undefined;
 
   constructor(bounds: LogBounds, clock: () => number) {
     this.#bounds = bounds;
     this.clock = clock;
     this.#time = new EventTime(clock);
-    this.#oldest = this.#newest = firstPosition(clock());
+    this.#oldest = this.#newest = firstOf(this.line, clock());
   }
 
-  get oldest(): Position {
+  get oldest(): Checkpoint {
     this.#storeWaiting();
     return this.#oldest;
   }
 
-  get newest(): Position {
+  get newest(): Checkpoint {
     this.#storeWaiting();
     return this.#newest;
   }
@@ -98,10 +101,10 @@ export class EventLog {
    * A frame waits until the log is read: storing some frames in a row is cheaper than storing each one when it arrives,
    * because the other tasks of the event loop replace our code in the caches of the CPU.
    *
-   * @param shared - the position of a cluster after the event
+   * @param shared - the place of the source after the event
    * @throws TypeError for a time that isn't finite, because JSON has no such number
    */
-  append(added: LoggedEvent, shared?: FeedPosition): void {
+  append(added: LoggedEvent, shared?: Place): void {
     if (added.type === 'frame' && canWait(added)) {
       this.#time.receive(added, added.receivedAt);
       const waiting = this.#waiting;
@@ -129,15 +132,18 @@ export class EventLog {
     line: string,
     time: number,
     watermark: number,
-    shared: FeedPosition | undefined,
+    shared: Place | undefined,
   ): void {
     // The first event can be older than the log itself: the source may lag, or be a log.
-    if (this.#newest.seq === 0) this.#oldest = this.#newest = firstPosition(Math.min(this.#newest.at, time));
-    const { seq, frames, at, complete, state, written } = this.#newest;
+    if (this.#newest.offset === 0) this.#oldest = this.#newest = firstOf(this.line, Math.min(this.#newest.at, time));
+    const { offset, frames, at, complete, state, written } = this.#newest;
     const from = this.#write(`${linePrefix}${line}\n`);
     this.#newest = {
-      seq: seq + 1,
+      line: this.line,
+      gen: 0,
+      offset: offset + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
+      holes: 0,
       at: Math.max(at, time),
       complete: completeAfter(complete, state, event),
       state: stateAfter(event.type === 'value' ? afterTime(state, watermark) : state, event, at),
@@ -153,7 +159,7 @@ export class EventLog {
 
   #removeOldest(): void {
     const block = this.#entries.blockOf(0);
-    this.#oldest = this.#entries.positionAfter(0);
+    this.#oldest = this.#entries.checkpointAfter(0);
     this.#entries.removeOldest();
     const isInUse = block === this.#block || block === this.#entries.blockOf(0);
     if (!isInUse && block.length === blockBytes) this.#spare = block;
@@ -161,12 +167,12 @@ export class EventLog {
 
   /** The time the feed has reached. It lags the clock if the source does. */
   get timeNow(): number {
-    return this.newest.seq === 0 ? this.clock() : this.#time.now();
+    return this.newest.offset === 0 ? this.clock() : this.#time.now();
   }
 
   /** The time the feed will have once it catches up, in case the connection to its relay has stalled. */
   get timeSoon(): number {
-    return Math.max(this.timeNow, this.newest.seq === 0 ? -Infinity : this.#time.expected());
+    return Math.max(this.timeNow, this.newest.offset === 0 ? -Infinity : this.#time.expected());
   }
 
   /** Stops the time: the source has ended. */
@@ -177,35 +183,35 @@ export class EventLog {
   /**
    * Returns the watermark at a position. At the newest one it follows the clock, unless the source sends watermarks.
    */
-  watermarkAt({ seq, state, watermark }: Position): number {
-    if (seq !== this.newest.seq || seq === 0) return watermark;
+  watermarkAt({ offset, state, watermark }: Checkpoint): number {
+    if (offset !== this.newest.offset || offset === 0) return watermark;
     return this.#endedAt ?? (hasClock(state) ? this.#time.now() : this.#time.known());
   }
 
-  /** Returns the position after `seq` events; `undefined` if it's been removed, or isn't reached yet. */
-  positionAt(seq: number): Position | undefined {
-    const index = seq - this.oldest.seq;
+  /** Returns the position after `offset` events; `undefined` if it's been removed, or isn't reached yet. */
+  positionAt(offset: number): Checkpoint | undefined {
+    const index = offset - this.oldest.offset;
     return index < 0 || index > this.size ? undefined : this.#before(index);
   }
 
   /** Returns the position after the last event that isn't later than `time`. */
-  positionAfter(time: number): Position {
+  positionAfter(time: number): Checkpoint {
     const entries = this.#entries;
     return this.#before(firstIndexWhere(0, this.size, (index) => entries.earliestFrom(index) > time));
   }
 
   /**
-   * Returns the last position that isn't after a position of the cluster; `undefined` if it's been removed. A position
-   * with the same number, but of another store or owner, isn't after it.
+   * Returns the last position that isn't after a place of the source's line; `undefined` if it's been removed. A place
+   * in an earlier line isn't after it.
    */
-  positionUntil(of: FeedPosition): Position | undefined {
-    const isAfter = ({ shared }: Position) => shared !== undefined && isAfterPosition(shared, of) === true;
-    const index = firstIndexWhere(0, this.size + 1, (n) => isAfter(this.#before(n)));
+  positionUntil(of: Place): Checkpoint | undefined {
+    const isLater = ({ shared }: Checkpoint) => shared !== undefined && isAfter(shared, of) === true;
+    const index = firstIndexWhere(0, this.size + 1, (n) => isLater(this.#before(n)));
     return index === 0 ? undefined : this.#before(index - 1);
   }
 
   /** Returns the oldest position a client may join at: `maxReplayBytes` before the newest, at most. */
-  replayStart(): Position {
+  replayStart(): Checkpoint {
     // Reading the size stores the frames that wait.
     const { size } = this;
     const from = this.#newest.written - this.#bounds.maxReplayBytes;
@@ -213,37 +219,37 @@ export class EventLog {
   }
 
   /** Returns the time of a position. No later event is earlier, even if a clock was set back. */
-  timeAt({ seq, at }: Position): number {
-    return Math.min(at, this.earliestAfter(seq));
+  timeAt({ offset, at }: Checkpoint): number {
+    return Math.min(at, this.earliestAfter(offset));
   }
 
-  earliestAfter(seq: number): number {
-    const index = Math.max(0, seq - this.oldest.seq);
+  earliestAfter(offset: number): number {
+    const index = Math.max(0, offset - this.oldest.offset);
     return index < this.size ? this.#entries.earliestFrom(index) : Infinity;
   }
 
   /** Returns whether the event before a stored position is a gap. */
-  isGap({ seq }: Position): boolean {
-    return linesOf(this.#batchAfter(seq - 1, 0)).startsWith('{"type":"gap"');
+  isGap({ offset }: Checkpoint): boolean {
+    return linesOf(this.#batchAfter(offset - 1, 0)).startsWith('{"type":"gap"');
   }
 
   /** Returns the next events after a stored position; `undefined` at the end. */
-  read({ seq }: Position): Batch | undefined {
+  read({ offset }: Checkpoint): Batch | undefined {
     const { newest } = this;
-    if (seq === newest.seq) return undefined;
-    if (this.#lastRead?.from !== seq || this.#lastRead.newest !== newest)
-      this.#lastRead = { from: seq, newest, batch: this.#batchAfter(seq, maxBatchBytes) };
+    if (offset === newest.offset) return undefined;
+    if (this.#lastRead?.from !== offset || this.#lastRead.newest !== newest)
+      this.#lastRead = { from: offset, newest, batch: this.#batchAfter(offset, maxBatchBytes) };
     return this.#lastRead.batch;
   }
 
   /** Returns the first event after a stored position; `undefined` at the end. */
-  readOne({ seq }: Position): Batch | undefined {
-    return seq === this.newest.seq ? undefined : this.#batchAfter(seq, 0);
+  readOne({ offset }: Checkpoint): Batch | undefined {
+    return offset === this.newest.offset ? undefined : this.#batchAfter(offset, 0);
   }
 
-  #batchAfter(seq: number, maxBytes: number): Batch {
+  #batchAfter(offset: number, maxBytes: number): Batch {
     const entries = this.#entries;
-    const first = seq - this.oldest.seq;
+    const first = offset - this.oldest.offset;
     const before = this.#before(first).written;
     let { block, from, to } = entries.lineOf(first);
     const fields: Buffer[] = [];
@@ -277,9 +283,9 @@ export class EventLog {
   }
 
   /** Returns the position before an event; for the number of events, the newest one. */
-  #before(index: number): Position {
+  #before(index: number): Checkpoint {
     if (index === this.#entries.size) return this.#newest;
-    return index === 0 ? this.#oldest : this.#entries.positionAfter(index - 1);
+    return index === 0 ? this.#oldest : this.#entries.checkpointAfter(index - 1);
   }
 }
 
@@ -289,7 +295,7 @@ const mostWaiting = 64;
 interface WaitingFrame {
   readonly frame: AnyFrame;
   readonly bytes: number;
-  readonly shared: FeedPosition | undefined;
+  readonly shared: Place | undefined;
   /** The watermark after it. */
   readonly watermark: number;
 }
@@ -300,11 +306,8 @@ const canWait = (frame: AnyFrame): boolean =>
 
 const noBlock = Buffer.alloc(0);
 
-const firstPosition = (at: number): Position => ({
-  seq: 0,
-  frames: 0,
-  at,
-  complete: at,
+const firstOf = (line: string, at: number): Checkpoint => ({
+  ...startOf(line, 0, at),
   state: noFeed,
   watermark: -Infinity,
   shared: undefined,

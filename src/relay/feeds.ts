@@ -17,7 +17,6 @@ import {
 } from 'rxjs';
 import { type AsyncContext, shareIn } from '../operators/items/async-context.js';
 import { fanOut } from '../operators/share-feed.js';
-import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
 import type { EventLog } from './event-log.js';
 import { RelayFullError } from './refusals.js';
@@ -42,7 +41,6 @@ export interface LiveRun {
 
 /** The runs of a relay: one for the complete feed, and one per topic, whose source is piped through its operator. */
 export class Feeds {
-  readonly #positions = new LogPositions();
   readonly #source: SharedSource;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
@@ -61,7 +59,7 @@ export class Feeds {
     home: AsyncContext | undefined,
   ) {
     const onStop = (error: unknown) => report({ type: 'source-stopped', error });
-    this.#source = new SharedSource(source, this.#positions, settings.scheduler, onStop);
+    this.#source = new SharedSource(source, settings.scheduler, onStop);
     this.#settings = settings;
     this.#report = report;
     this.#home = home;
@@ -86,7 +84,7 @@ export class Feeds {
   join(topic: Topic): LiveRun {
     const current = this.#current.get(topic);
     if (current !== undefined) return current;
-    const { maxTopics, scheduler, cluster = this.#positions } = this.#settings;
+    const { maxTopics, scheduler, cluster = this.#source } = this.#settings;
     if (topic === undefined) return this.#begin(topic, this.#source.events$, cluster);
     const { topics } = this;
     if (!topics.has(topic) && topics.size >= maxTopics)

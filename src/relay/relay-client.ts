@@ -22,7 +22,7 @@ import type { LifecycleEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { relayReports } from '../protocol/failures/meanings.js';
 import { afterTime, relayGap } from '../protocol/feed-state.js';
-import type { Position } from './entries.js';
+import type { Checkpoint } from './entries.js';
 import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
@@ -212,7 +212,7 @@ export class RelayClient {
     this.#isLate = run.ended !== undefined;
     this.#report = hub.report;
     this.#stream = stream;
-    const { joined, reached, progress, events } = join(run.log, run, lastEventId, sinceMs);
+    const { joined, reached, progress, events } = join(run, lastEventId, sinceMs);
     this.joined = joined;
     this.#requestId = joined === 'new' ? undefined : lastEventId;
     this.#watermark = this.#reached = reached;
@@ -296,7 +296,7 @@ export class RelayClient {
       : this.#message(withWatermark(linesOf(batch), this.#watermark));
   }
 
-  #advance(end: Position): void {
+  #advance(end: Checkpoint): void {
     this.#bytes += end.written - this.#progress.position.written;
     this.#progress = advance(this.#progress, end);
   }
@@ -317,7 +317,7 @@ export class RelayClient {
   }
 
   get #isAtNewest(): boolean {
-    return this.#progress.position.seq === this.#run.log.newest.seq;
+    return this.#progress.position.offset === this.#run.log.newest.offset;
   }
 
   // Reports once until the client has caught up. Otherwise a client that's always too slow would flood the app's log.

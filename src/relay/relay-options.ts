@@ -1,5 +1,5 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs';
-import type { PositionedFeed } from '../protocol/position.js';
+import type { PositionedFeed } from '../protocol/place.js';
 import {
   anObject,
   aScheduler,

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { formatEventId } from '../protocol/position.js';
-import type { Position } from './entries.js';
+import { formatPlace } from '../protocol/place.js';
+import type { Checkpoint } from './entries.js';
 import { type Batch, EventLog } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
@@ -16,11 +15,9 @@ type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplay
 
 /** One subscription to a source, shared by all clients: the log of its events, and how it ended. */
 export class RelayRun {
-  /** Names the log in message ids. Positions of other logs aren't valid here. A `-` would make it one of a cluster. */
-  readonly epoch = randomBytes(6).toString('base64url').replaceAll('-', '_');
   readonly log: EventLog;
-  /** Whether message ids are positions of a cluster. */
-  readonly isInCluster: boolean;
+  /** Whether the source may have a line, whose places are then the ids of messages. */
+  readonly isShared: boolean;
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   /** Most clients receive the batch that the one before has received. */
@@ -29,7 +26,7 @@ export class RelayRun {
   constructor(settings: RunSettings) {
     this.log = new EventLog(settings, () => settings.scheduler.now());
     this.#cluster = settings.cluster;
-    this.isInCluster = settings.cluster !== undefined;
+    this.isShared = settings.cluster !== undefined;
   }
 
   /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */
@@ -63,9 +60,11 @@ export class RelayRun {
   }
 
   /** Returns the id of a position, for a client that has reached the time `at` (epoch ms). */
-  idAt({ seq, frames, complete, shared }: Position, at: number): string {
-    if (shared === undefined) return formatEventId(this.epoch, { seq, frames, at, complete });
-    return formatEventId(shared.run, { seq: shared.sequence, frames: shared.frames, at, complete });
+  idAt(checkpoint: Checkpoint, at: number): string {
+    const { line, gen, offset, frames } = checkpoint.shared ?? checkpoint;
+    // After damage in a log, its frames are unknown. Then no later place has so many that they could be subtracted.
+    const counted = Number.isNaN(frames) ? Number.MAX_SAFE_INTEGER : frames;
+    return formatPlace({ line, gen, offset, frames: counted, at, complete: checkpoint.complete });
   }
 
   /** Returns the message of a batch: the same object for every client. */

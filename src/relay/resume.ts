@@ -7,25 +7,16 @@ import {
   snapshotNotBefore,
   snapshotOfNew,
 } from '../protocol/feed-state.js';
-import {
-  type EventId,
-  type FeedPosition,
-  feedPositionOf,
-  formatEventId,
-  framesBetween,
-  isAfterPosition,
-  noEpoch,
-  parseEventId,
-} from '../protocol/position.js';
-import type { Position } from './entries.js';
+import { formatPlace, missedBetween, noLine, parsePlace, type Place, startOf } from '../protocol/place.js';
+import type { Checkpoint } from './entries.js';
 import type { EventLog } from './event-log.js';
 
 // Where a client continues in a log, as pure functions over the log. Times are in epoch ms.
 //
-// A client of this log continues at its position. A client of another log continues after the time it has reached; its
-// gap begins where it was last complete, because the relay it comes from may have been in an outage. In a cluster, a
-// client of another replica continues at its position in the cluster's feed. Each receives at most `maxReplayBytes`: a
-// gap replaces older events.
+// A client of this log continues at its position. If the source has a line (a cluster or a log), a client of any relay of
+// it continues at its place in that line. All others continue after the time they have reached; their gap begins where
+// they were last complete, because the relay they come from may have been in an outage. Each receives at most
+// `maxReplayBytes`: a gap replaces older events.
 
 /** How a client joins: without a position, with every event since it left, or with a gap (too late, or another log). */
 export type JoinKind = 'new' | 'resumed' | 'behind';
@@ -35,15 +26,12 @@ export type Resume =
   | { readonly from: 'here' }
   /** Events up to a time, from another relay. `isReported`: a gap covers the skipped events. */
   | { readonly from: 'elsewhere'; readonly until: number; readonly isReported: boolean }
-  /** Events up to a position of the cluster, perhaps from another replica. */
-  | { readonly from: 'cluster'; readonly received: ReceivedPosition };
-
-/** The position of a cluster that a client has reached, with the times of its id. */
-type ReceivedPosition = FeedPosition & Pick<EventId, 'at' | 'complete'>;
+  /** Events up to a place in the line of the source, perhaps from another relay. */
+  | { readonly from: 'source'; readonly received: Place };
 
 /** Tracks where a client is in a log, and which losses still need a gap. */
 export interface Progress {
-  readonly position: Position;
+  readonly position: Checkpoint;
   readonly resume: Resume;
   readonly sent: number;
   /** Frames skipped, which a gap has reported. */
@@ -70,93 +58,104 @@ export interface Joined extends Step {
 
 const here: Resume = { from: 'here' };
 
-/** Decides where a client with a `Last-Event-ID` starts in a log. */
+/**
+ * Decides where a client with a `Last-Event-ID` starts in a log.
+ *
+ * @param isShared - whether the source may have a line
+ */
 export const join = (
-  log: EventLog,
-  { epoch, isInCluster }: { readonly epoch: string; readonly isInCluster: boolean },
+  { log, isShared }: { readonly log: EventLog; readonly isShared: boolean },
   lastEventId: string | undefined,
   sinceMs = 0,
 ): Joined => {
-  const id = parseEventId(lastEventId);
-  if (id === undefined || (id.epoch === epoch && id.seq > log.newest.seq)) return joinNew(log, sinceMs);
-  const reached = isNear(log, id.at) ? id.at : -Infinity;
-  const shared = isInCluster && id.epoch !== epoch ? feedPositionOf(id) : undefined;
+  const id = parsePlace(lastEventId);
+  const isHere = id?.line === log.line;
+  if (id === undefined || (isHere && id.offset > log.newest.offset)) return joinNew(log, sinceMs);
+  if (isHere) return joinHere(log, id);
   // A restarted relay may still be reading its log from long ago, so the clock counts as well.
-  if (shared && canContinue(log, shared) && (reached === id.at || id.at <= log.clock() + maxAheadMs))
-    return joinInCluster(log, { ...shared, at: id.at, complete: id.complete });
-  return id.epoch === epoch ? joinHere(log, id, reached) : joinFromElsewhere(log, id, reached);
+  const isSoon = isNear(log, id.at) || id.at <= log.clock() + maxAheadMs;
+  return isShared && isSoon && isOfSource(log, id) ? joinInSource(log, id) : joinFromElsewhere(log, id);
 };
 
 /** @param sinceMs - how much of the past the client wants */
 const joinNew = (log: EventLog, sinceMs: number): Joined => {
   const [after, first] = sinceMs > 0 ? [log.positionAfter(log.timeNow - sinceMs), log.replayStart()] : [];
-  const position = after === undefined || first === undefined ? log.newest : after.seq > first.seq ? after : first;
+  const position =
+    after === undefined || first === undefined ? log.newest : after.offset > first.offset ? after : first;
   const at = position === log.newest ? Math.max(position.at, log.timeNow) : position.at;
   const events = snapshotOfNew(position.state, at);
   return { joined: 'new', reached: -Infinity, progress: startAt(position, here), events };
 };
 
-const joinHere = (log: EventLog, id: EventId, reached: number): Joined => {
-  const stored = log.positionAt(id.seq);
+const joinHere = (log: EventLog, id: Place): Joined => {
+  const reached = nearTime(log, id);
+  const stored = log.positionAt(id.offset);
   const first = log.replayStart();
-  if (stored !== undefined && stored.seq >= first.seq) return resumed(stored, here, reached);
+  if (stored !== undefined && stored.offset >= first.offset) return resumed(stored, here, reached);
   const { complete, frames } = stored ?? id;
   const to = Math.max(reached, log.timeAt(first));
   return behind(first, here, reached, { from: complete, to, frames: Math.max(0, first.frames - frames) });
 };
 
-// If two owners have used the same number, the position of one says nothing about the other.
-const canContinue = ({ newest }: EventLog, received: FeedPosition): boolean =>
-  newest.shared === undefined || isAfterPosition(newest.shared, received) !== undefined;
+// An empty log doesn't know the line of its source yet. Its first event decides.
+const isOfSource = ({ newest: { shared, offset } }: EventLog, { line }: Place): boolean =>
+  shared === undefined ? offset === 0 && /^[^_]/.test(line) : shared.line === line;
 
-const joinInCluster = (log: EventLog, received: ReceivedPosition): Joined => {
+const joinInSource = (log: EventLog, received: Place): Joined => {
   const position = log.positionUntil(received);
   const first = log.replayStart();
-  if (position !== undefined && position.seq >= first.seq)
-    return resumed(position, { from: 'cluster', received }, received.at);
+  if (position !== undefined && position.offset >= first.offset)
+    return resumed(position, { from: 'source', received }, received.at);
   const to = Math.max(received.at, log.timeAt(first));
-  return behind(first, here, received.at, { from: received.complete, to, frames: framesTo(first, received) });
+  return behind(first, here, received.at, { from: received.complete, to, frames: missedTo(first, received, log) });
 };
 
 // The client may have some events of the ms `at`, so they aren't sent again. It may lack others, so the gap covers that
 // ms.
-const joinFromElsewhere = (log: EventLog, { at, complete }: EventId, near: number): Joined => {
-  const [after, first] = [log.positionAfter(at), log.replayStart()];
-  const position = after.seq > first.seq ? after : first;
+const joinFromElsewhere = (log: EventLog, id: Place): Joined => {
+  const near = nearTime(log, id);
+  const [after, first] = [log.positionAfter(id.at), log.replayStart()];
+  const position = after.offset > first.offset ? after : first;
   const reached = near + 1;
   const to = Math.max(reached, log.timeAt(position));
   const resume: Resume = near === -Infinity ? here : { from: 'elsewhere', until: near, isReported: false };
-  return behind(position, resume, reached, { from: complete, to, frames: undefined });
+  return behind(position, resume, reached, { from: id.complete, to, frames: undefined });
 };
 
-const startAt = (position: Position, resume: Resume): Progress => {
+const startAt = (position: Checkpoint, resume: Resume): Progress => {
   return { position, resume, sent: 0, missed: 0, pendingGapFrom: undefined };
 };
 
-const resumed = (position: Position, resume: Resume, reached: number): Joined => {
+const resumed = (position: Checkpoint, resume: Resume, reached: number): Joined => {
   const events = snapshotNotBefore(position.state, Math.max(position.at, reached));
   return { joined: 'resumed', reached, progress: startAt(position, resume), events };
 };
 
-const behind = (position: Position, resume: Resume, reached: number, missed: Missed): Joined => {
+const behind = (position: Checkpoint, resume: Resume, reached: number, missed: Missed): Joined => {
   const progress = { ...startAt(position, resume), missed: missed.frames ?? 0 };
   return { joined: 'behind', reached, ...withGap(progress, missed) };
 };
 
 // No spread: this runs per client and batch.
-export const advance = ({ position, resume, sent, missed, pendingGapFrom }: Progress, end: Position): Progress => {
+export const advance = ({ position, resume, sent, missed, pendingGapFrom }: Progress, end: Checkpoint): Progress => {
   return { position: end, resume, sent: sent + end.frames - position.frames, missed, pendingGapFrom };
 };
 
-/** Returns whether the log has removed events that the client lacks: it may have them from another replica. */
+/** Returns whether the log has removed events that the client lacks: it may have them from another relay. */
 export const isBehind = ({ position, resume }: Progress, log: EventLog): boolean =>
-  position.seq < log.oldest.seq && (resume.from !== 'cluster' || log.positionUntil(resume.received) === undefined);
+  position.offset < log.oldest.offset && (resume.from !== 'source' || log.positionUntil(resume.received) === undefined);
 
 /** Skips events that the log has removed, or that the client has from another relay. The step may have no events. */
 export const skip = (progress: Progress, log: EventLog): Step => {
   const { resume } = progress;
+  if (resume.from === 'source' && !isOfSource(log, resume.received)) {
+    const { progress: joined, events } = joinFromElsewhere(log, resume.received);
+    const { sent, missed } = progress;
+    const next = { ...joined, sent, missed };
+    return events.length > 0 ? { progress: next, events } : skip(next, log);
+  }
   if (isBehind(progress, log)) return skipToOldest(progress, log);
-  if (resume.from === 'cluster') return skipToReceived(progress, resume.received, log);
+  if (resume.from === 'source') return skipToReceived(progress, resume.received, log);
   return resume.from === 'elsewhere' ? skipUntil(progress, resume, log) : { progress, events: [] };
 };
 
@@ -164,8 +163,8 @@ const skipToOldest = (progress: Progress, log: EventLog): Step => {
   const { oldest } = log;
   const { position, resume } = progress;
   const lost = oldest.frames - position.frames;
-  const received = resume.from === 'cluster' ? resume.received : undefined;
-  const frames = received === undefined ? lost : framesTo(oldest, received);
+  const received = resume.from === 'source' ? resume.received : undefined;
+  const frames = received === undefined ? lost : missedTo(oldest, received, log);
   const until = resume.from === 'elsewhere' ? resume.until : -Infinity;
   const missed = { from: received?.complete ?? position.complete, to: Math.max(log.timeAt(oldest), until + 1), frames };
   const next: Progress = {
@@ -175,18 +174,18 @@ const skipToOldest = (progress: Progress, log: EventLog): Step => {
     // The gap ends at `until` or later, so it also reports what `skipUntil` skips.
     resume: resume.from === 'elsewhere' ? { ...resume, isReported: true } : here,
   };
-  return isSameState(position, oldest) ? { progress: next, events: [relayGap(missed)] } : withGap(next, missed);
+  return withGapAfter(position, next, missed);
 };
 
-// Needed if this replica lags the client's previous one, or has missed events that the client has.
-const skipToReceived = (progress: Progress, received: ReceivedPosition, log: EventLog): Step => {
+// Needed if this relay lags the client's previous one, or has missed events that the client has.
+const skipToReceived = (progress: Progress, received: Place, log: EventLog): Step => {
   const end = log.positionUntil(received) ?? log.oldest;
-  const next = log.positionAt(end.seq + 1);
-  const isReached = end.shared?.run === received.run && end.shared.sequence === received.sequence;
+  const next = log.positionAt(end.offset + 1);
+  const isReached = end.shared?.gen === received.gen && end.shared.offset === received.offset;
   if (!isReached && next !== undefined && (end.shared === undefined || log.isGap(next))) {
     // This gap, or the beginning of the log, may cover events that the client has, so the client's gap begins where it
     // was.
-    const frames = framesTo(next, received);
+    const frames = missedTo(next, received, log);
     const after = { ...progress, position: next, resume: here, missed: progress.missed + (frames ?? 0) };
     return withGap(after, { from: received.complete, to: Math.max(received.at, next.at), frames });
   }
@@ -204,25 +203,34 @@ const skipUntil = (progress: Progress, resume: Extract<Resume, { from: 'elsewher
   const { position, pendingGapFrom } = progress;
   const { until, isReported } = resume;
   // Before its first event the log has the time of its creation, and that event may be older.
-  if ((position.seq > 0 && position.at > until) || !isNear(log, until))
+  if ((position.offset > 0 && position.at > until) || !isNear(log, until))
     return { progress: { ...progress, resume: here }, events: [] };
   const end = log.positionAfter(until);
-  if (end.seq <= position.seq) return { progress, events: [] };
+  if (end.offset <= position.offset) return { progress, events: [] };
   const next = { ...progress, position: end };
   const to = until + 1;
   if (pendingGapFrom !== undefined) return withGap(next, { from: pendingGapFrom, to, frames: undefined });
   const state = isSameState(end, position) ? [] : snapshotNotBefore(end.state, to);
   if (isReported || end.frames === position.frames) return { progress: next, events: state };
-  const missed = { from: log.earliestAfter(position.seq), to, frames: undefined };
+  const missed = { from: log.earliestAfter(position.offset), to, frames: undefined };
   const reported = { ...next, resume: { ...resume, isReported: true } };
-  return state.length === 0 ? { progress: reported, events: [relayGap(missed)] } : withGap(reported, missed);
+  return withGapAfter(position, reported, missed);
 };
 
-const isSameState = (one: Position, other: Position): boolean => one.state.events === other.state.events;
+const isSameState = (one: Checkpoint, other: Checkpoint): boolean => one.state.events === other.state.events;
 
-/** Counts the frames between a position of the cluster and one of this log, if possible. */
-const framesTo = ({ shared }: Position, received: ReceivedPosition): number | undefined =>
-  shared && framesBetween(received, shared);
+/** Counts the frames between a client's place and a checkpoint; `undefined` if a hole may be between them. */
+const missedTo = ({ shared }: Checkpoint, received: Place, log: EventLog): number | undefined => {
+  // Each owner of a cluster counts from 0.
+  if (shared?.gen !== received.gen) return undefined;
+  // An id has no holes: they're at least as many as before the last place that the log has up to there.
+  const holes = log.positionUntil(received)?.shared?.holes ?? 0;
+  return missedBetween({ ...received, holes }, shared);
+};
+
+/** Adds a gap, and the status unless the client has it already. */
+const withGapAfter = (known: Checkpoint, progress: Progress, missed: Missed): Step =>
+  isSameState(known, progress.position) ? { progress, events: [relayGap(missed)] } : withGap(progress, missed);
 
 // A gap has no end until the feed is complete for the first time, unless the client knows this connection. After an
 // outage, the gap of the feed follows.
@@ -251,11 +259,8 @@ export const idWithoutPosition = ({ resume, pendingGapFrom, sent }: Progress, at
   // The client lacks the gap, or has another relay's times, which this log hasn't reached.
   const complete = pendingGapFrom ?? until;
   // Until the first frame, it lacks those of the last ms, which another relay may still send.
-  if (complete !== undefined)
-    return formatEventId(noEpoch, { seq: 0, frames: 0, at: sent > 0 ? at : at - 1, complete });
-  if (resume.from !== 'cluster') return undefined;
-  const { run, sequence, frames, complete: completeUntil } = resume.received;
-  return formatEventId(run, { seq: sequence, frames, at, complete: completeUntil });
+  if (complete !== undefined) return formatPlace({ ...startOf(noLine), at: sent > 0 ? at : at - 1, complete });
+  return resume.from === 'source' ? formatPlace({ ...resume.received, at }) : undefined;
 };
 
 /** How much the clocks of two relays may differ, plus the delay of one of them, in ms. */
@@ -264,5 +269,7 @@ const maxAheadMs = 10_000;
 // Otherwise a wrong or forged id would make the client wait for a long time.
 const isNear = (log: EventLog, at: number): boolean => at <= log.timeSoon + maxAheadMs;
 
+const nearTime = (log: EventLog, { at }: Place): number => (isNear(log, at) ? at : -Infinity);
+
 /** Returns whether the log should have reached a time long ago. */
-const isLate = (log: EventLog, at: number): boolean => log.newest.seq > 0 && at + maxAheadMs < log.timeNow;
+const isLate = (log: EventLog, at: number): boolean => log.newest.offset > 0 && at + maxAheadMs < log.timeNow;

@@ -17,14 +17,14 @@ import { type SourceError, timeOf } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type Watermark } from '../protocol/event.js';
 import { type FeedState, noFeed, snapshotOfNew } from '../protocol/feed-state.js';
-import type { LogPositions } from '../protocol/position.js';
+import type { Place, PositionedFeed } from '../protocol/place.js';
 import { hasClock, stateAfter } from './event-log.js';
 
 /** The source of a relay. It may also emit the values of another relay. */
 export type RelaySource = Observable<RelayedEvent | ClusterEvent>;
 
 /** Shares a source between the complete feed and all topics. Subscribes to an ended source only after `restart`. */
-export class SharedSource {
+export class SharedSource implements PositionedFeed {
   /** Emits the events of the source. Late subscribers first receive the state of the feed. */
   readonly events$: Observable<RelayedEvent>;
   /**
@@ -32,19 +32,16 @@ export class SharedSource {
    * events, and watermarks. Operators that delay values delay watermarks too, which shows how far they've got.
    */
   readonly completed$: Observable<RelayedEvent>;
+  /** The place after its last record, if the source reads a log. */
+  position: Place | undefined;
   #current: Connection;
   readonly #created: () => Connection;
 
   /** @param onStop - called when the source errors, after its subscribers have received the error */
-  constructor(
-    source: RelaySource,
-    positions: LogPositions,
-    scheduler: SchedulerLike,
-    onStop: (error: unknown) => void,
-  ) {
+  constructor(source: RelaySource, scheduler: SchedulerLike, onStop: (error: unknown) => void) {
     this.#created = () => new Connection(() => scheduler.now());
     this.#current = this.#created();
-    const shared$ = this.#shared$(source, positions, onStop);
+    const shared$ = this.#shared$(source, onStop);
     // `merge` would cost each frame two calls.
     this.events$ = new Observable((subscriber) => {
       const { end, snapshot } = this.#current;
@@ -82,9 +79,10 @@ export class SharedSource {
     if (this.#current.end !== undefined) this.#current = this.#created();
   }
 
-  #shared$(source: RelaySource, positions: LogPositions, onStop: (error: unknown) => void): Observable<RelayedEvent> {
-    const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
-      positions.receive(event);
+  #shared$(source: RelaySource, onStop: (error: unknown) => void): Observable<RelayedEvent> {
+    const follow = (event: (RelayedEvent | ClusterEvent) & Partial<PositionedFeed>): event is RelayedEvent => {
+      // Watermarks have none, and a plain file that is read as a log has no line.
+      if (event.position?.line) this.position = event.position;
       if (isClusterEvent(event)) return false;
       this.#current.receive(event);
       return true;

@@ -4,8 +4,6 @@ import { noop, Observable } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Settings } from '../feed/options.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
-import { redactorOf } from '../protocol/parse-ticket.js';
-import { retryAfterMs } from '../protocol/retry-after.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { wasCutShort } from './addresses.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
@@ -13,6 +11,8 @@ import { withIdentityCheck } from './connect.js';
 import { deadline } from './deadline.js';
 import { FrameSocket } from './frame-socket.js';
 import type { WebSocketClient } from './network-clients.js';
+import { redactorOf } from './parse-ticket.js';
+import { retryAfterMs } from './retry-after.js';
 import type { AttemptSockets } from './sockets.js';
 
 /** Called when a connection starts to close, with a promise that resolves once it has closed. */

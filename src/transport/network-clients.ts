@@ -1,7 +1,8 @@
 import type * as undici from 'undici';
 import type * as ws from 'ws';
 import { applyClassify, type ClassifyOption } from '../protocol/failures/trade-feed-error.js';
-import { failureFor, workerMeanings } from '../protocol/failures/classify.js';
+import { failureFor } from '../protocol/failures/classify.js';
+import { row } from '../protocol/failures/meanings.js';
 
 export type HttpClient = typeof undici;
 export type WebSocketClient = typeof ws;
@@ -33,6 +34,15 @@ const loaded = async <Client>(
     // If a package is missing, Node appends the list of files that required it.
     const [detail] = (cause as Error).message.split('\n');
     const facts = { stage: 'ticket', hasOpened, detail, cause } as const;
-    throw applyClassify(settings, failureFor(workerMeanings.notLoaded, facts));
+    throw applyClassify(settings, failureFor(notLoaded, facts));
   }
 };
+
+/** What to do if a file of the library can't be loaded. */
+export const ifBundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbuild: `--packages=external`)';
+
+// A deploy may replace the files of a running program, so what has worked may only be missing for a moment.
+export const notLoaded = row({ afterOpened: 'backoff' }, 'receiver-failed', 'stop', [
+  "The packages that open connections (`undici` and `ws`) couldn't be loaded.",
+  `${ifBundled}. Otherwise install the packages again.`,
+]);

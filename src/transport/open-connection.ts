@@ -8,13 +8,13 @@ import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
-import { redactorOf } from '../protocol/parse-ticket.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { safeCause } from './attempt-failure.js';
 import { stalled$ } from './deadline.js';
 import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
 import { loadWebSocketClient } from './network-clients.js';
+import { redactorOf } from './parse-ticket.js';
 import type { FrameHandler } from './read-frames.js';
 import { type AttemptSockets, freshSockets } from './sockets.js';
 

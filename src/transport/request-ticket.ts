@@ -28,8 +28,6 @@ import { checkFeed, parseTimestamp } from '../protocol/contract.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { parseTicket } from '../protocol/parse-ticket.js';
-import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { credentialEdge, excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { isError } from '../protocol/type-guards.js';
@@ -38,6 +36,8 @@ import { wasCutShort } from './addresses.js';
 import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
 import { type HttpClient, loadHttpClient } from './network-clients.js';
+import { parseTicket } from './parse-ticket.js';
+import { parseHttpDate, retryAfterMs } from './retry-after.js';
 import { type AttemptSockets, createTicketClient, freshSockets, type TicketClient } from './sockets.js';
 
 /** Size limit of a ticket response's body, far more than a ticket needs. */

@@ -3,7 +3,8 @@ import { catchError, defer, noop, Observable, retryWhen, type Subscriber, switch
 import { type Emit, type Lifecycle, reconnects } from '../feed/lifecycle.js';
 import type { TicketSettings } from '../feed/options.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { failureFor, workerMeanings } from '../protocol/failures/classify.js';
+import { failureFor } from '../protocol/failures/classify.js';
+import { row } from '../protocol/failures/meanings.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { gapOfMissed } from '../protocol/feed-state.js';
@@ -11,6 +12,7 @@ import { redactor } from '../protocol/secret.js';
 import { safeCause } from '../transport/attempt-failure.js';
 import { areSame, tlsFlags } from '../transport/tls-defaults.js';
 import type { OnClosing } from '../transport/handshake.js';
+import { ifBundled } from '../transport/network-clients.js';
 import { emitFrames } from './block.js';
 import { fromCloneable, keepThrown, type Thrown } from './errors.js';
 import {
@@ -208,4 +210,21 @@ const notStarted = (settings: TicketSettings, { hasOpened }: Lifecycle, thrown: 
   const cause = safeCause(thrown, redactor(settings.apiKey));
   const facts = { stage: 'ticket', hasOpened: hasOpened(), detail: cause.message, cause } as const;
   return failureFor(workerMeanings.notStarted, facts);
+};
+
+/** The failures of the thread that receives a feed. */
+export const workerMeanings = {
+  tooSlow: row({ stage: 'stream' }, 'receiver-too-slow', 'renew', [
+    "The main thread was slower than the feed, or was blocked until the worker's buffer was full.",
+    'If this happens often, do less for each frame, or raise `receiveBufferBytes`.',
+  ]),
+  lost: row({}, 'receiver-failed', 'renew', [
+    'The worker thread that received the feed has ended.',
+    'See the cause. Another worker takes over with a fresh ticket.',
+  ]),
+  // As in `notLoaded`, its files may only be missing for a moment.
+  notStarted: row({ afterOpened: 'backoff' }, 'receiver-failed', 'stop', [
+    "The worker thread that receives the feed couldn't be started.",
+    `${ifBundled}, or leave out \`receiveIn\`. Otherwise see the cause.`,
+  ]),
 };

@@ -121,7 +121,7 @@ describe('both in a browser, where there is no Buffer', () => {
   const lines = [opened(at), one, two, writeFrame(raw), gap, empty];
   const replaced = lost(at, { closeCode: 4001, reason: 'connection replaced' });
   it('receive and process a feed without any API that the oldest browser lacks', async () => {
-    const [first, next] = [message('e.5.4.1', ...lines, { type: 'watermark', at }), ''];
+    const [first, next] = [message('le-0.5.4.1', ...lines, { type: 'watermark', at }), ''];
     const web = await serve(...[first, next].map((text) => stream(hello() + text + connectAgain(replaced))));
     const { text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' });
     // Globals that Node and browsers share.

@@ -42,13 +42,13 @@ const connect = async (step: Step, options: RelayFeedOptions = {}) => {
 };
 
 it('a message before `hello` is not of a relay', async () => {
-  const { over } = await connect(ended(message('e.1.1.1', line('a'))));
+  const { over } = await connect(ended(message('le-0.1.1.1', line('a'))));
   expect((await over()).error).toMatchObject({ code: 'invalid-relay', verdict: 'stop' });
 });
 
 it('the other tabs read the past of a relay with the same times as the tab that received it', async () => {
   const at = Date.now() - 60_000;
-  const past = stream(hello() + message('e.2.1.1', opened(at), line('a', at + 1)));
+  const past = stream(hello() + message('le-0.2.1.1', opened(at), line('a', at + 1)));
   const { point, events } = await connect(past);
   point.ownAt = at + 60_000;
   let shared: readonly Received[] = [];
@@ -75,7 +75,7 @@ const parts = (...texts: readonly string[]) => {
 describe('relayConnection$', () => {
   it('completes at the message `complete`, and reads nothing after it', async () => {
     const { seen, over, texts } = await connect(
-      stream(`${hello()}event: complete\nid: e.0.0.1\ndata: {}\n\n${message('e.9.9.9', line('never'))}`),
+      stream(`${hello()}event: complete\nid: le-0.0.0.1\ndata: {}\n\n${message('le-0.9.9.9', line('never'))}`),
     );
     await over();
     expect([seen, texts()]).toEqual([{ isComplete: true }, []]);
@@ -83,13 +83,13 @@ describe('relayConnection$', () => {
 
   it.each<[string, boolean, readonly string[]]>([
     ['a feed that was not opened', false, []],
-    ['a feed that was opened', true, [message('e.1.0.1', opened(5))]],
+    ['a feed that was opened', true, [message('le-0.1.0.1', opened(5))]],
   ])('errors with the failure of `connect-again`, and reads nothing after it: %s', async (_what, hasOpened, before) => {
     const failure = copyFailure(lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 9 }), {
       previous: lost(3),
     });
     const { server, over, texts, point } = await connect(
-      stream(`${hello()}${before.join('')}${connectAgain(failure)}${message('e.9.9.9', line('never'))}`),
+      stream(`${hello()}${before.join('')}${connectAgain(failure)}${message('le-0.9.9.9', line('never'))}`),
     );
     const { ended } = await over();
     expect(ended).toMatchObject({ isOfFeed: true, hasOpened });
@@ -100,7 +100,7 @@ describe('relayConnection$', () => {
       framesReceived: 0,
     });
     expect(ended!.failure.previous).toMatchObject({ code: 'connection-lost', endedAt: 3 });
-    expect([texts(), point.id]).toEqual([[], 'e.0.0.1']);
+    expect([texts(), point.id]).toEqual([[], 'le-0.0.0.1']);
     await waitFor(() => server.responses[0]!.destroyed);
   });
 
@@ -110,7 +110,7 @@ describe('relayConnection$', () => {
     ['no failure', '{}'],
     ['a failure of an unknown verdict', JSON.stringify({ ...lost(5).toJSON(), verdict: 'hope' })],
   ])('errors with invalid-relay-data for a `connect-again` with %s', async (_what, data) => {
-    const { over } = await connect(stream(`${hello()}event: connect-again\nid: e.0.0.1\ndata: ${data}\n\n`));
+    const { over } = await connect(stream(`${hello()}event: connect-again\nid: le-0.0.0.1\ndata: ${data}\n\n`));
     expect((await over()).error).toMatchObject({ code: 'invalid-relay-data', verdict: 'backoff' });
   });
 
@@ -120,16 +120,16 @@ describe('relayConnection$', () => {
   });
 
   it.each<[string, Step, string]>([
-    ['ends the stream after an event', ended(hello() + message('e.1.1.1', line('a'))), 'relay-lost'],
+    ['ends the stream after an event', ended(hello() + message('le-0.1.1.1', line('a'))), 'relay-lost'],
     [
       'ends the stream within a message',
-      ended(`${hello()}${message('e.1.1.1', line('a'))}id: e.2.2.2\ndata: {"ty`),
+      ended(`${hello()}${message('le-0.1.1.1', line('a'))}id: le-0.2.2.2\ndata: {"ty`),
       'relay-lost',
     ],
     ['ends the stream at once', ended(''), 'relay-unreachable'],
     [
       'sends a line that is not JSON',
-      stream(hello() + message('e.1.1.1', line('a')) + message('e.2.2.2', 'garbage')),
+      stream(hello() + message('le-0.1.1.1', line('a')) + message('le-0.2.2.2', 'garbage')),
       'invalid-relay-data',
     ],
     ['sends half of its first message', ended('event: hello\ndata: {'), 'relay-unreachable'],
@@ -137,22 +137,24 @@ describe('relayConnection$', () => {
     const { over, texts, point } = await connect(step);
     const { error } = await over();
     expect(error).toMatchObject({ code, framesReceived: texts().length });
-    if (texts().length > 0) expect(point.id).toBe('e.1.1.1');
+    if (texts().length > 0) expect(point.id).toBe('le-0.1.1.1');
   });
 
   it('errors when the connection is reset within a message, after the events of whole messages', async () => {
-    const { server, over, texts, point } = await connect(stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`));
+    const { server, over, texts, point } = await connect(
+      stream(`${hello()}${message('le-0.1.1.1', line('a'))}data: {`),
+    );
     await waitFor(() => texts().length === 1);
     server.reset();
     expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
-    expect(point.id).toBe('e.1.1.1');
+    expect(point.id).toBe('le-0.1.1.1');
   });
 
   it('ignores messages and events of an unknown type', async () => {
-    const more = `event: new\nid: e.1.0.1\ndata: whatever\n\n${message('e.2.0.1', '{"type":"new","at":5}', line('a'))}`;
+    const more = `event: new\nid: le-0.1.0.1\ndata: whatever\n\n${message('le-0.2.0.1', '{"type":"new","at":5}', line('a'))}`;
     const { over, texts, point } = await connect(ended(hello() + more));
     expect((await over()).error).toMatchObject({ code: 'relay-lost' });
-    expect([texts(), point.id]).toEqual([['a'], 'e.2.0.1']);
+    expect([texts(), point.id]).toEqual([['a'], 'le-0.2.0.1']);
   });
 
   it.each<[string, Step, RelayFeedOptions, number]>([
@@ -195,7 +197,7 @@ describe('relayConnection$', () => {
   });
 
   it('errors when the relay is silent, with the time of the last bytes as the end', async () => {
-    const { step, next } = parts(hello(), message('e.1.1.1', line('a')));
+    const { step, next } = parts(hello(), message('le-0.1.1.1', line('a')));
     const { server, clock, seen, over, texts, point } = await connect(step, { idleTimeoutMs: 1_000 });
     await waitFor(() => server.requests.length === 1);
     next();
@@ -225,7 +227,7 @@ describe('relayConnection$', () => {
       await write(': heartbeat\n\n');
     }
     clock.pass(900);
-    await write(message('e.1.1.1', line('a')));
+    await write(message('le-0.1.1.1', line('a')));
     expect([seen, texts()]).toEqual([{}, ['a']]);
     clock.pass(1_000);
     expect(seen.error).toMatchObject({ code: 'relay-stalled', uptimeMs: 6_300 });
@@ -261,10 +263,10 @@ describe('relayRequest$', () => {
   it('sends the headers of Server-Sent Events and the last id, and emits the bytes', async () => {
     const { url, requests } = await serve(ended('data: a\n\n'));
     expect(await textOf(request$(url))).toBe('data: a\n\n');
-    await textOf(request$(url, {}, 'e.5.4.3'));
+    await textOf(request$(url, {}, 'le-0.5.4.3'));
     expect(requests[0]).toMatchObject({ method: 'GET', url: '/feed' });
     expect(requests[0]!.headers).toMatchObject({ accept: 'text/event-stream', 'cache-control': 'no-cache' });
-    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.5.4.3']);
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'le-0.5.4.3']);
   });
 
   it.each<[string, unknown, () => Promise<never>]>([
@@ -387,10 +389,10 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 describe('createServerSentEventReader', () => {
   it('reads each event as soon as it is complete, for any split of the bytes', () => {
     const whole = bytes(
-      '\ufeffevent: hello\nid: e.1\ndata: ä😀\n\n: heartbeat\n\nunknown: 5\ndata\ndata: ü\n\n: next\n',
+      '\ufeffevent: hello\nid: le-0.1\ndata: ä😀\n\n: heartbeat\n\nunknown: 5\ndata\ndata: ü\n\n: next\n',
     );
     const events = [
-      { event: 'hello', id: 'e.1', data: 'ä😀' },
+      { event: 'hello', id: 'le-0.1', data: 'ä😀' },
       { event: undefined, id: undefined, data: '\nü' },
     ];
     for (let place = 0; place < whole.length; place += 1) {

@@ -64,9 +64,9 @@ it('relayFeed$: the events include each frame once, in order, with the same byte
 
 it('relayFeed$: a connection that ends is reported with its reason and the wait, and the next request has the last id', async () => {
   const { url, requests } = await serve(
-    ended(hello() + message('e.1.1.1', line('a'))),
+    ended(hello() + message('le-0.1.1.1', line('a'))),
     status(503, { 'retry-after': '0' }),
-    ended(hello() + message('e.2.2.1', line('b'))),
+    ended(hello() + message('le-0.2.2.1', line('b'))),
     silence,
   );
   const receiver = receive(url);
@@ -75,7 +75,7 @@ it('relayFeed$: a connection that ends is reported with its reason and the wait,
   const failures = ['relay-lost', 'relay-full', 'relay-lost'];
   expect(receiver.types).toEqual(failures.flatMap((code) => [code, 'reconnecting']));
   const ids = requests.map(({ headers }) => headers['last-event-id']);
-  expect(ids).toEqual([undefined, 'e.1.1.1', 'e.1.1.1', 'e.2.2.1']);
+  expect(ids).toEqual([undefined, 'le-0.1.1.1', 'le-0.1.1.1', 'le-0.2.2.1']);
   const [ends, waits] = receiver.lifecycle as never as [
     { at: number; failure: TradeFeedError },
     { at: number; delayMs: number; attempt: number; verdict: string },
@@ -101,9 +101,9 @@ describe('relayFeed$: `connect-again`', () => {
 
   it('after a stop of the feed, the page reports the reason, retries, and resumes when the relay has a feed again', async () => {
     const { url, requests } = await serve(
-      stream(hello() + message('e.1.0.1', opened(5)) + message('e.2.1.1', line('a')) + connectAgain(stop)),
+      stream(hello() + message('le-0.1.0.1', opened(5)) + message('le-0.2.1.1', line('a')) + connectAgain(stop)),
       stopped,
-      stream(hello() + message('e.4.1.1', opened(9, 2), line('b'))),
+      stream(hello() + message('le-0.4.1.1', opened(9, 2), line('b'))),
     );
     const receiver = await receive(url).until(({ texts }) => texts.length === 2);
     expect(receiver.types).toEqual([
@@ -120,7 +120,7 @@ describe('relayFeed$: `connect-again`', () => {
     const { url, requests } = await serve(ended(connectAgain(stop)), stream(hello()));
     receive(url);
     await waitFor(() => requests.length === 2);
-    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.0.0.1']);
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'le-0.0.0.1']);
   });
 
   it.each([
@@ -180,7 +180,7 @@ describe('relayFeed$: `connect-again`', () => {
       Object.values(relayReports).find((row) => row.code === code)!,
       { stage: 'stream' },
     );
-    const ends = Array<Step>(7).fill(stream(hello() + message('e.1.1.1', line('a')) + connectAgain(failure)));
+    const ends = Array<Step>(7).fill(stream(hello() + message('le-0.1.1.1', line('a')) + connectAgain(failure)));
     const { url } = await serve(...ends, ended(`${hello()}event: complete\ndata: {}\n\n`));
     const receiver = await receive(url).over();
     expect([receiver.isComplete, receiver.texts.length]).toEqual([true, 7]);
@@ -237,7 +237,7 @@ describe('relayFeed$: `classify`', () => {
 it('the event `online` of the page ends a wait at once', async () => {
   const page = new FakeBrowser();
   atEnd(() => page.remove());
-  const { url, requests } = await serve(status(500), stream(hello() + message('e.1.1.1', line('a'))));
+  const { url, requests } = await serve(status(500), stream(hello() + message('le-0.1.1.1', line('a'))));
   const clock = new Clock(Date.now());
   const { scheduler } = clock;
   const receiver = receive(url, { backoff: { initialDelayMs: 20_000, jitter: 'none', scheduler }, scheduler });
@@ -253,7 +253,7 @@ it('a page that first finds no relay, then the last minute, keeps the times of t
   const at = Date.now() - 60_000;
   const first = [opened(at), line(1, at + 1), disconnected(at + 2), opened(at + 3, 2), gapOf(at + 2, at + 3)];
   const later = [line(2, at + 4), disconnected(at + 5), opened(at + 6, 3), gapOf(at + 5, at + 6), line(3, at + 7)];
-  const past = ended(hello() + message('e.5.1.1', ...first) + message('e.10.3.1', ...later));
+  const past = ended(hello() + message('le-0.5.1.1', ...first) + message('le-0.10.3.1', ...later));
   const { url } = await serve(status(503), past, silence);
   const receiver = receive(url);
   await receiver.until(({ types }) => types.slice(-2).join() === 'relay-lost,reconnecting');
@@ -265,8 +265,8 @@ it('a page that first finds no relay, then the last minute, keeps the times of t
 it.each<[string, Step, (receiver: Receiver) => boolean]>([
   ['before the answer', silence, () => true],
   ['before hello', stream(''), () => true],
-  ['during the stream', stream(hello() + message('e.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
-  ['within a message', stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
+  ['during the stream', stream(hello() + message('le-0.1.1.1', line('a'))), ({ texts }) => texts.length > 0],
+  ['within a message', stream(`${hello()}${message('le-0.1.1.1', line('a'))}data: {`), ({ texts }) => texts.length > 0],
 ])('relayFeed$: unsubscribing ends the request %s: the server sees it', async (_when, step, isThere) => {
   const { url, requests, responses } = await serve(step);
   const receiver = receive(url);

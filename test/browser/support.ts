@@ -112,11 +112,11 @@ export const status =
 /** Never answers. */
 export const silence: Step = () => undefined;
 
-export const hello = (at = Date.now(), id = 'e.0.0.1'): string => `event: hello\nid: ${id}\ndata: {"at":${at}}\n\n`;
+export const hello = (at = Date.now(), id = 'le-0.0.0.1'): string => `event: hello\nid: ${id}\ndata: {"at":${at}}\n\n`;
 
 /** Returns the last message of a stream that the relay ends. */
 export const connectAgain = (failure: TradeFeedError): string =>
-  `event: connect-again\nid: e.0.0.1\ndata: ${JSON.stringify(failure)}\n\n`;
+  `event: connect-again\nid: le-0.0.0.1\ndata: ${JSON.stringify(failure)}\n\n`;
 
 /** Returns a message with events. */
 export const message = (id: string, ...events: readonly unknown[]): string =>

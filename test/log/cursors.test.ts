@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { firstValueFrom } from 'rxjs';
 import { feedLog, inspectLog } from '../../src/log/index.js';
+import { startOf } from '../../src/protocol/place.js';
 import { done, frames, opened, path, write } from './support.js';
 
 const cursor = (): string => path('market/cursors/db.json');
@@ -26,13 +27,21 @@ describe('a cursor that can not be read is an error, never a new consumer:', () 
       '"5"',
       'true',
       '{"offset":5',
-      '{"frames":5,"log":"a"}',
+      '{"frames":5,"line":"a"}',
     ],
-    ...['"5"', '-1', '1.5', 'null', '[5]', '{}', '1e300', 'true'].map((offset) => `{"offset":${offset},"log":"a"}`),
-    ...['5', 'null', '[]', '{}'].map((log) => `{"offset":5,"log":${log}}`),
-    ...['"frames":"5"', '"frames":-1', '"frames":null', '"holes":"0"', '"at":"x"', '"at":null', '"at":1e300'].map(
-      (field) => `{"offset":5,"log":"a",${field}}`,
-    ),
+    ...['"5"', '-1', '1.5', 'null', '[5]', '{}', '1e300', 'true'].map((offset) => `{"offset":${offset},"line":"a"}`),
+    ...['5', 'null', '[]', '{}'].map((line) => `{"offset":5,"line":${line}}`),
+    ...[
+      '"frames":"5"',
+      '"frames":-1',
+      '"holes":"0"',
+      '"gen":-1',
+      '"gen":null',
+      '"complete":"x"',
+      '"at":"x"',
+      '"at":null',
+      '"at":1e300',
+    ].map((field) => `{"offset":5,"line":"a",${field}}`),
   ])('%j', async (text) => {
     await stored();
     writeFileSync(cursor(), text);
@@ -49,6 +58,15 @@ describe('a cursor that can not be read is an error, never a new consumer:', () 
     ]);
     expect(consumers[1]).not.toHaveProperty('problem');
   });
+});
+
+it('a cursor after damaged lines, whose number of frames is unknown, is read back as it was', async () => {
+  await stored();
+  const place = { ...startOf('a', 5, 9), gen: 2, frames: NaN, holes: 1 };
+  writeFileSync(cursor(), JSON.stringify(place));
+  expect(await feedLog(path()).committed('db')).toEqual(place);
+  writeFileSync(cursor(), '{"offset":5}');
+  expect(await feedLog(path()).committed('db')).toEqual({ ...startOf('', 5), frames: NaN, holes: NaN });
 });
 
 it('only a consumer without a cursor is a new one, and one that has never committed stays new', async () => {

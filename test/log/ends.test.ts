@@ -84,7 +84,7 @@ describe('leaves no file, no watcher and no timer open:', () => {
       expect(await iterator.next()).toEqual({ done: true, value: undefined });
     },
     'an iterator that ends while it waits': async (log) => {
-      const iterator = log.read({ from: { offset: 1_000, log: 'x' } })[Symbol.asyncIterator]();
+      const iterator = log.read({ from: { offset: 1_000, line: 'x' } })[Symbol.asyncIterator]();
       for (let result; (result = await Promise.race([iterator.next(), turn()])) !== undefined;)
         if (result.done === true) return;
       await iterator.return?.();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { concat, from, lastValueFrom, Subject, take, throwError, toArray } from 'rxjs';
 import { type AppendOptions, feedLog, type FeedLog, type LogRecord } from '../../src/log/index.js';
-import type { LogPosition } from '../../src/log/lines.js';
+import type { Place } from '../../src/protocol/place.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
@@ -49,7 +49,7 @@ const isALog = (test: typeof itInCi, open: () => readonly FeedLog[], options: Ap
       [{ offset: 200 }, 200],
       [{ time: 1_133 }, 133],
       [{ time: 0 }, 0],
-      [(records[149] as never as { position: LogPosition }).position, 150],
+      [(records[149] as never as { position: Place }).position, 150],
     ] as const) {
       const found = await all(log, { from: place });
       expect(found[0]).toMatchObject({ type: 'opened' });

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { firstValueFrom, lastValueFrom, take, VirtualTimeScheduler } from 'rxjs';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { consume$, type ReadableLog } from '../../src/log/consume.js';
+import { type Place, startOf } from '../../src/protocol/place.js';
 import { disconnected, gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
 import { done, follow, frame, frames, gapsOf, offsetsOf, opened, path, read } from './support.js';
@@ -107,17 +108,21 @@ describe('a reader', () => {
     const gap = { ...gapOf(1_030, 1_031), ...missed };
     await write([opened(), ...frames(0, 30), gap, ...frames(31, 90)], { segmentBytes: 2_000 });
     for (const { path: file, offset } of (await inspectLog(path())).segments) if (offset < 50) rmSync(file);
-    const records = await read({ from: { offset: 1, frames: 0, holes: 0, log: tip().log } });
+    const records = await read({ from: { offset: 1, frames: 0, holes: 0, line: tip().line } });
     const [found] = gapsOf(records) as [LogRecord & { missed?: number }];
     expect(found).toMatchObject({ failure: { code: 'log-behind' } });
     // The frame 30 was never appended.
     const { n } = JSON.parse(textsOf(records)[0]!) as { readonly n: number };
     expect(found.missed ?? NaN).toBe(n - 1 + ofGap);
+    // Who goes on after the status, but before the gap, receives both again.
+    const [status] = records as [LogRecord & { position: Place }];
+    expect([status.type, status.position.offset]).toEqual(['opened', 1]);
+    expect(await read({ from: status.position })).toEqual(records);
   });
 
   it('starts from the beginning if the folder has another log, and at the end if it is shorter, with a gap', async () => {
     await write(frames(0, 5));
-    const records = await read({ from: { offset: 3, log: 'another' } });
+    const records = await read({ from: { offset: 3, line: 'another' } });
     expect(records[0]).toMatchObject({ type: 'gap', failure: { code: 'log-behind' } });
     expect(textsOf(records)).toHaveLength(5);
     expect(gapsOf(await read({ from: { offset: 9 } }))).toHaveLength(1);
@@ -153,7 +158,7 @@ describe('consume$', () => {
   const recordsOf = (...all: LogRecord[][]) => {
     let isClosed = false;
     return {
-      position: { offset: 1, log: 'a' },
+      position: startOf('a', 1),
       next: () => Promise.resolve(isClosed ? undefined : all.shift()),
       close: () => {
         isClosed = true;

@@ -74,7 +74,7 @@ describe('a damaged line', () => {
       if (record.type === 'frame') return `${record.text()} to ${record.position.offset}`;
       if (record.type !== 'gap') return [];
       // How many frames are before it is not known any more.
-      expect([record.failure.code, record.position?.frames]).toEqual(['log-damaged', undefined]);
+      expect([record.failure.code, record.position?.frames]).toEqual(['log-damaged', NaN]);
       return `gap to ${record.position?.offset}`;
     });
   beforeEach(async () => {

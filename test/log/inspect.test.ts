@@ -12,7 +12,7 @@ describe('inspectLog', () => {
   it('shows an empty folder as a log without records', async () => {
     mkdirSync(pathOf());
     expect(await inspectLog(pathOf())).toMatchObject({
-      ...{ log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0, from: undefined, to: undefined },
+      ...{ line: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0, from: undefined, to: undefined },
       ...{ writer: undefined, consumers: [] },
     });
     mkdirSync(pathOf('market/cursors'));

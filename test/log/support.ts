@@ -78,7 +78,7 @@ export const replace = (file: string): void => {
 
 /** The fields of the file by which a log has one writer. */
 export const tip = () =>
-  JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number; log: string };
+  JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number; line: string };
 
 /** A writer whose source stays open. */
 export const startWriter = (log: FeedLog, options: AppendOptions = {}) => {

@@ -10,9 +10,9 @@ import { format, inspect } from 'node:util';
 import { serialize } from 'node:v8';
 import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
 import { Feed } from '../../src/protocol/feed.js';
-import { parseTicket, wrongFields } from '../../src/protocol/parse-ticket.js';
+import { parseTicket, wrongFields } from '../../src/transport/parse-ticket.js';
 import { printable } from '../../src/protocol/printable.js';
-import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
+import { parseHttpDate, retryAfterMs } from '../../src/transport/retry-after.js';
 import { isCredential, redactor, Secret } from '../../src/protocol/secret.js';
 import { Ticket } from '../../src/protocol/ticket.js';
 import { checkRequired, clampMs, durationMs, MAX_TIMER_MS, oneOf, validated } from '../../src/protocol/validate.js';
@@ -95,7 +95,7 @@ describe('parseHttpDate', () => {
 
   it('parses all forms as GMT on a machine in India', () => {
     // A process can't change its time zone, so a separate one loads the file.
-    const source = fileURLToPath(new URL('../../src/protocol/retry-after.ts', import.meta.url));
+    const source = fileURLToPath(new URL('../../src/transport/retry-after.ts', import.meta.url));
     const { code } = transformFileSync(source, { jsc: { target: 'es2022', parser: { syntax: 'typescript' } } });
     const script = `${code}; console.log(JSON.stringify(${JSON.stringify(Object.values(forms))}.map(parseHttpDate)));`;
     const options = { env: { ...process.env, TZ: 'Asia/Kolkata' }, encoding: 'utf8' } as const;

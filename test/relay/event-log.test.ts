@@ -1,7 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { LoggedEvent } from '../../src/protocol/feed-state.js';
-import { Entries, type Position } from '../../src/relay/entries.js';
+import { startOf } from '../../src/protocol/place.js';
+import { Entries, type Checkpoint } from '../../src/relay/entries.js';
 import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
 import { relayError } from '../../src/browser/relay-error.js';
 import { disconnected, gapOf, lost, opened, watermark } from '../operators/stream.js';
@@ -17,7 +18,7 @@ const logOf = (bounds: Partial<LogBounds>, payloads: readonly (string | number)[
 };
 
 /** Reads all payloads after a position. */
-const readFrom = (log: EventLog, from: Position): string[] => {
+const readFrom = (log: EventLog, from: Checkpoint): string[] => {
   const lines: string[] = [];
   for (let at = from, batch = log.read(at); batch !== undefined; batch = log.read(at)) {
     lines.push(
@@ -52,7 +53,7 @@ describe('EventLog', () => {
   it('uses the watermarks of a source, and does not store them', () => {
     const log = new EventLog(roomy, () => 100);
     for (const event of [opened(10), watermark(12), frame('a', 30), watermark(40), frame('b', 41)]) log.append(event);
-    expect([log.size, range(0, 3).map((seq) => log.watermarkAt(log.positionAt(seq)!))]).toEqual([
+    expect([log.size, range(0, 3).map((offset) => log.watermarkAt(log.positionAt(offset)!))]).toEqual([
       3,
       [-Infinity, 10, 12, 40],
     ]);
@@ -82,12 +83,12 @@ describe('EventLog', () => {
           const log = logOf({ capacity, capacityBytes }, payloads);
           expect(log.size).toBeLessThanOrEqual(capacity);
           expect(log.bytes).toBeLessThanOrEqual(capacityBytes);
-          expect(log.newest).toMatchObject({ seq: payloads.length, frames: payloads.length });
-          expect(log.oldest.seq).toBe(payloads.length - log.size);
-          for (const seq of range(0, payloads.length)) {
-            const position = log.positionAt(seq);
-            expect(position === undefined).toBe(seq < log.oldest.seq);
-            if (position !== undefined) expect(readFrom(log, position)).toEqual(payloads.slice(seq));
+          expect(log.newest).toMatchObject({ offset: payloads.length, frames: payloads.length });
+          expect(log.oldest.offset).toBe(payloads.length - log.size);
+          for (const offset of range(0, payloads.length)) {
+            const position = log.positionAt(offset);
+            expect(position === undefined).toBe(offset < log.oldest.offset);
+            if (position !== undefined) expect(readFrom(log, position)).toEqual(payloads.slice(offset));
           }
         },
       ),
@@ -139,10 +140,10 @@ describe('a log that is full', () => {
     [5, 3],
     [6, 2],
     [100, 1],
-  ])('begins a replay of at most %d bytes of UTF-8 at position %d', (bytes, seq) => {
+  ])('begins a replay of at most %d bytes of UTF-8 at position %d', (bytes, offset) => {
     // The first line is removed. The others have 2, 4 and 2 bytes more than an empty text.
-    const maxReplayBytes = bytes + (4 - seq) * empty;
-    expect(filled({ capacity: 3, maxReplayBytes }, ['xx', 'aa', 'éé', 'bb']).replayStart().seq).toBe(seq);
+    const maxReplayBytes = bytes + (4 - offset) * empty;
+    expect(filled({ capacity: 3, maxReplayBytes }, ['xx', 'aa', 'éé', 'bb']).replayStart().offset).toBe(offset);
   });
 });
 
@@ -157,8 +158,8 @@ describe('a log whose frames wait until it is read', () => {
   const firstRead = fc.constantFrom<(log: EventLog) => number>(
     (log) => log.bytes,
     (log) => log.size,
-    (log) => log.replayStart().seq,
-    (log) => log.positionUntil({ run: 'c1-1-a', sequence: 1_100, frames: 0 })?.seq ?? -1,
+    (log) => log.replayStart().offset,
+    (log) => log.positionUntil(startOf('a', 1_100))?.offset ?? -1,
   );
 
   it('has the same positions and lines as one that is read after each event', () => {
@@ -173,13 +174,15 @@ describe('a log whose frames wait until it is read', () => {
             const log = new EventLog({ capacity, capacityBytes: 3 * big, maxReplayBytes: 2 * big }, () => now);
             for (const [ms, kind] of steps) {
               now += ms;
-              log.append(eventsAt(now)[kind] as LoggedEvent, { run: 'c1-1-a', sequence: now, frames: now });
+              log.append(eventsAt(now)[kind] as LoggedEvent, { ...startOf('a', now), frames: now });
               if (isRead) read(log);
             }
             const first = read(log);
-            const positions = range(log.oldest.seq, log.newest.seq).map((seq) => log.positionAt(seq) as Position);
-            const facts = positions.map(({ seq, frames, at, complete, watermark, shared, state }) => {
-              return { seq, frames, at, complete, watermark, shared, open: state.open, events: state.events.length };
+            const positions = range(log.oldest.offset, log.newest.offset).map(
+              (offset) => log.positionAt(offset) as Checkpoint,
+            );
+            const facts = positions.map(({ offset, frames, at, complete, watermark, shared, state }) => {
+              return { offset, frames, at, complete, watermark, shared, open: state.open, events: state.events.length };
             });
             const lines = positions.map((position) => log.readOne(position)).map((batch) => batch && linesOf(batch));
             return { first, facts, lines, bytes: log.bytes, now: log.timeNow };
@@ -198,12 +201,12 @@ describe('a log whose clock may be set back', () => {
       fc.property(fc.array(fc.nat(20), { maxLength: 40 }), fc.integer({ min: 1, max: 50 }), (times, capacity) => {
         const log = new EventLog({ ...roomy, capacity }, () => 5);
         for (const time of times) log.append({ type: 'value', at: time, json: '0' });
-        const stored = times.map((time, n) => ({ seq: n + 1, time })).slice(-capacity);
+        const stored = times.map((time, n) => ({ offset: n + 1, time })).slice(-capacity);
         for (const at of range(0, 21)) {
-          const before = stored.findLast(({ time }) => time <= at)?.seq;
-          expect(log.positionAfter(at).seq).toBe(before ?? log.oldest.seq);
-          const after = stored.filter(({ seq }) => seq > log.oldest.seq + at).map(({ time }) => time);
-          expect(log.earliestAfter(log.oldest.seq + at)).toBe(Math.min(...after));
+          const before = stored.findLast(({ time }) => time <= at)?.offset;
+          expect(log.positionAfter(at).offset).toBe(before ?? log.oldest.offset);
+          const after = stored.filter(({ offset }) => offset > log.oldest.offset + at).map(({ time }) => time);
+          expect(log.earliestAfter(log.oldest.offset + at)).toBe(Math.min(...after));
         }
       }),
       { numRuns: cases(100) },
@@ -215,7 +218,7 @@ describe('a log whose clock may be set back', () => {
     const log = new EventLog({ ...roomy, capacity: 50_000 }, () => 5);
     for (const at of range(1, 60_000)) log.append({ type: 'value', at, json: '0' });
     const steps = jest.spyOn(Entries.prototype, 'earliestFrom');
-    expect(log.positionAfter(12_345).seq).toBe(12_345);
+    expect(log.positionAfter(12_345).offset).toBe(12_345);
     expect(log.earliestAfter(12_345)).toBe(12_346);
     expect(steps.mock.calls.length).toBeLessThan(20);
     steps.mockRestore();

@@ -300,21 +300,21 @@ describe('relayHandler: the stream', () => {
       'x-frame-options': 'DENY',
     });
     for (const name of ['content-encoding', 'transfer-encoding']) expect(headers).not.toHaveProperty(name);
-    expect(body).toMatch(/^event: hello\ndata: \{"at":\d+\}\nid: [\w-]{8}\.0\.0\.\d+\n\n$/);
+    expect(body).toMatch(/^event: hello\ndata: \{"at":\d+\}\nid: l_[\da-f]{12}-0\.0\.0\.\d+\n\n$/);
   });
 
   it.each<[string, string[]]>([
-    ['one', ['x.1.1.1']],
-    ['a hostile one', ['x.1.1.1%0d%0aset-cookie: a=b']],
+    ['one', ['l_x-0.1.1.1']],
+    ['a hostile one', ['l_x-0.1.1.1%0d%0aset-cookie: a=b']],
     ['a huge one', ['9'.repeat(8_000)]],
-    ['two', ['x.1.1.1', 'y.1.1.1']],
+    ['two', ['l_x-0.1.1.1', 'l_y-0.1.1.1']],
     ['none', []],
   ])('accepts any Last-Event-ID: %s', async (_what, ids) => {
     const { port, reports } = await serve();
     const { status, body, headers } = await ask(port, ids.length ? { 'last-event-id': ids } : {});
     expect([status, headers['set-cookie']]).toEqual([200, undefined]);
     expect(body).toContain('event: hello\n');
-    expect(reports[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
+    expect(reports[0]).toMatchObject({ joined: ids.join() === 'l_x-0.1.1.1' ? 'behind' : 'new' });
   });
 
   it('has one gap if its client does not read, in bounded memory, and delays no other client', async () => {

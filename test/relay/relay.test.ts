@@ -433,7 +433,7 @@ describe('createRelay: the streams of a user', () => {
     for (const user of ['bob', undefined]) expect(join({ user, lastEventId }).error).toBeUndefined();
     expect(ann.isComplete).toBe(false);
     for (const receiver of [{}, { user: 'ann' }])
-      expect(virtualRelay().join(receiver).lastEventId).toMatch(/^[\w-]{8}\.0\.0\.\d+$/);
+      expect(virtualRelay().join(receiver).lastEventId).toMatch(/^l_[\da-f]{12}-0\.0\.0\.\d+$/);
   });
 
   it('are ended by `disconnect`, which also refuses an authorization that has started', () => {

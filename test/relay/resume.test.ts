@@ -65,8 +65,8 @@ class Replica {
   }
 
   /** The id of a position in this log. */
-  id(seq: number, frames = seq, at = begin + frames): string {
-    return `${this.run.epoch}.${seq}.${frames}.${at}`;
+  id(offset: number, frames = offset, at = begin + frames): string {
+    return `l${this.run.log.line}-0.${offset}.${frames}.${at}`;
   }
 }
 
@@ -77,11 +77,11 @@ const numbersOf = (events: readonly WireEvent[]): number[] =>
   events.flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
 const framesOf = (numbers: readonly number[], time = (n: number) => begin + n): RelayedEvent[] =>
   numbers.map((n) => frame(n, time(n)));
-const elsewhere = (at: number): string => `otherrun.7.5.${at}`;
+const elsewhere = (at: number): string => `l_other-0.7.5.${at}`;
 
 describe('a client of a run', () => {
   it('has ids that are no positions of a cluster', () => {
-    for (const epoch of range(1, 500).map(() => new Replica().run.epoch)) expect(epoch).toMatch(/^\w{8}$/);
+    for (const { line } of range(1, 500).map(() => new Replica().run.log)) expect(line).toMatch(/^_[\da-f]{12}$/);
   });
 
   it('receives the time of the relay, then the state of the feed, then new events', () => {
@@ -149,7 +149,7 @@ describe('a client of a run', () => {
     ['with a line break', '1.1.1\r\nset-cookie: x=1'],
   ])('is new with an id %s', (_what, id) => {
     const replica = new Replica().frames(1, 20);
-    for (const each of [`${replica.run.epoch}.${id}`, '', '__proto__', '-.-.-.-']) {
+    for (const each of [`l${replica.run.log.line}-0.${id}`, '', '__proto__', '-.-.-.-']) {
       const { client, next } = replica.join(each);
       expect([typesOf(eventsOf(next())), client.joined, client.missed]).toEqual([['opened'], 'new', 0]);
     }
@@ -205,7 +205,7 @@ describe('a client of a run', () => {
 });
 
 describe('a client of another relay, before the feed was open,', () => {
-  const id = `otherrun.15.15.${begin - 100}`;
+  const id = `l_other-0.15.15.${begin - 100}`;
   const requested = { type: 'ticket-requested', at: begin + 10, feed: 'market' } as const;
 
   it('receives a gap that ends with `opened` and follows it', () => {
@@ -219,7 +219,7 @@ describe('a client of another relay, before the feed was open,', () => {
     expect(received[2]).toMatchObject({ from: begin - 100, to: begin + 200, durationMs: 300 });
     expect(received[2]).not.toHaveProperty('missed');
     // `ticket-requested` has moved the time, but the gap still begins where the client was.
-    expect(messages[0]!.id).toBe(`-.0.0.${begin + 9}.${begin - 100}`);
+    expect(messages[0]!.id).toBe(`l-0.0.0.${begin + 9}.${begin - 100}`);
     expect(messages.at(-1)!.id).toBe(replica.id(3, 1, begin + 210));
   });
 
@@ -247,7 +247,7 @@ describe('a client of another relay, before the feed was open,', () => {
     expect(typesOf(eventsOf(messages))).toEqual(['opened', 'gap', 'frame', 'frame']);
     expect(eventsOf(messages)[1]).toMatchObject({ from: begin - 100, to: begin + 290 });
     const lastId = messages.at(-1)!.id;
-    expect(lastId).toBe(`-.0.0.${begin + 300}.${begin + 290}`);
+    expect(lastId).toBe(`l-0.0.0.${begin + 300}.${begin + 290}`);
     replica.take(frame(3, begin + 310), frame(4, begin + 1_210));
     const events = replica.eventsFor(lastId);
     expect(numbersOf(events)).toEqual([3, 4]);
@@ -310,7 +310,7 @@ describe('a client of another relay', () => {
       expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
     ]);
     // The id makes any relay, this one included, skip them as well.
-    expect(second.at(-1)!.id).toBe(`-.0.0.${begin + 8}`);
+    expect(second.at(-1)!.id).toBe(`l-0.0.0.${begin + 8}`);
     const again = replica.join(second.at(-1)!.id);
     expect(again.client.joined).toBe('behind');
     again.read();
@@ -363,10 +363,10 @@ describe('maxReplayBytes', () => {
       fc.nat(600),
       fc.constantFrom(0, 1, begin - 1, begin + 100, 10 ** 15, 9_000_000_000_000_000),
     );
-    const epoch = fc.constantFrom('mine', 'otherrun', 'x', '-', '_');
+    const line = fc.constantFrom('mine', '_other', 'x', '', '-', '_');
     fc.assert(
-      fc.property(epoch, number, number, number, (word, seq, frames, at) => {
-        const id = `${word === 'mine' ? replica.run.epoch : word}.${seq}.${frames}.${at}`;
+      fc.property(line, number, number, number, (word, offset, frames, at) => {
+        const id = `l${word === 'mine' ? replica.run.log.line : word}-0.${offset}.${frames}.${at}`;
         // The lines of the log, `data: ` before each, and `opened` with its gap.
         expect(sentTo(replica, id)).toBeLessThan(2_000 * 1.2 + 1_000);
       }),

@@ -14,7 +14,7 @@ import {
   snapshotOfNew,
   stateOf,
 } from '../../protocol/feed-state.js';
-import { isAfterId, parseEventId } from '../../protocol/position.js';
+import { isAfter, parsePlace, type Place } from '../../protocol/place.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import { ResumePoint } from '../resume-point.js';
@@ -222,7 +222,7 @@ export const applyUpdate = (
   const state = stateOf(events as Snapshot);
   if (gap !== undefined) return { events: [...snapshotAfterGap(state, gap), ...watermarks], id };
   // A frame may be later than the last watermark, but the leader has reached its time.
-  const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
+  const reachedAt = (parsePlace(to)?.at ?? -Infinity) + shiftMs;
   const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
   const snapshot = lastId === undefined ? snapshotOfNew(state, since) : snapshotAt(state, since);
   return { events: [...snapshot, ...watermarks], id };
@@ -232,12 +232,12 @@ export const applyUpdate = (
 // don't match, and only frames are counted, from the end.
 const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): readonly Received[] => {
   if (isAfterId(to, lastId) === false) return [];
-  const [reached, begin, end] = [lastId, from, to].map(parseEventId);
-  if (reached === undefined || reached.epoch !== end?.epoch) return events;
+  const [reached, begin, end] = [lastId, from, to].map(parsePlace);
+  if (reached === undefined || end === undefined || !isCounted(reached, end)) return events;
   const all = events.filter(({ type }) => type !== 'watermark');
-  const hasAll = begin?.epoch === end.epoch && all.length === end.seq - begin.seq;
+  const hasAll = isCounted(begin, end) && all.length === end.offset - (begin as Place).offset;
   const counted = hasAll ? all : all.filter(({ type }) => type === 'frame');
-  const left = hasAll ? end.seq - reached.seq : end.frames - reached.frames;
+  const left = hasAll ? end.offset - reached.offset : end.frames - reached.frames;
   const known = events.findIndex((event) => event === counted[counted.length - left - 1]);
   return events.filter((event, n) => n > known || event.type === 'watermark');
 };
@@ -246,8 +246,16 @@ const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): r
 const gapBetween = (lastId: Id, next: Id, shiftMs: number): Gap | undefined => {
   if (lastId === undefined || next === undefined || lastId === next || isAfterId(next, lastId) === false)
     return undefined;
-  const [reached, other] = [parseEventId(lastId), parseEventId(next)];
+  const [reached, other] = [parsePlace(lastId), parsePlace(next)];
   const to = (other?.at ?? 0) + shiftMs;
-  const frames = reached && reached.epoch === other?.epoch ? other.frames - reached.frames : undefined;
+  const frames = reached && other && isCounted(reached, other) ? other.frames - reached.frames : undefined;
   return relayGap({ from: reached === undefined ? to : reached.complete + shiftMs, to, frames });
+};
+
+/** Whether the counts of two places begin at the same one: each owner of a cluster counts from 0. */
+const isCounted = (one: Place | undefined, other: Place): boolean => one?.line === other.line && one.gen === other.gen;
+
+const isAfterId = (one: Id, other: Id): boolean | undefined => {
+  const [id, before] = [parsePlace(one), parsePlace(other)];
+  return id && before && isAfter(id, before);
 };

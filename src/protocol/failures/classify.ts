@@ -1,7 +1,6 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
 import {
-  type CertificateProblem,
   invalidOptions,
   type Meaning,
   retriesExhausted,
@@ -9,6 +8,7 @@ import {
   type ServiceFailureCode,
   type Stage,
   type Verdict,
+  type When,
 } from './meanings.js';
 import {
   applyClassify,
@@ -100,14 +100,12 @@ const meaningOf = ({ stage, code, status, closeCode, reason, certificate }: Fail
   return found;
 };
 
-type When = Pick<Meaning, 'status' | 'closeCode' | 'reason' | 'certificate' | 'afterOpened'>;
-
 /** Returns a function that creates the rows of a stage. `passes`: what happens next if the failure is temporary. */
 const rowsOf =
   (stage: Stage, passes: string) =>
   (when: When, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
     const usual = verdict === 'renew' ? 'the feed reconnects with a fresh ticket' : passes;
-    return row(stage, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`], when);
+    return row({ stage, ...when }, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`]);
   };
 
 const ticket = rowsOf('ticket', 'the request is repeated with backoff');
@@ -117,28 +115,25 @@ const stream = rowsOf('stream', 'the feed reconnects with backoff');
 const ticketFailed = ["The service couldn't answer the ticket request."] as const;
 const handshakeFailed = ["The service couldn't answer the handshake."] as const;
 
-/**
- * A wrong CA must not look like silence, but a feed that has worked had the right one: perhaps an ingress restarts with
- * its default certificate.
- */
-const untrusted = (of: typeof ticket): readonly Meaning[] => {
-  const certificate = (problem: CertificateProblem | undefined, texts: readonly [string, string]) =>
-    of({ ...(problem && { certificate: problem }), afterOpened: 'backoff' }, 'untrusted-certificate', 'stop', texts);
-  return [
-    certificate('date', [
-      "The server's certificate has expired or isn't valid yet, by this machine's clock.",
-      "Set the clock if it's wrong. Otherwise the server needs another certificate; another CA (`tls: { ca }`, `--ca`) can't help.",
-    ]),
-    certificate('host', [
-      "The server's certificate is for another host.",
-      "Check the host in `baseUrl`, and which server answers there; another CA (`tls: { ca }`, `--ca`) can't help.",
-    ]),
-    certificate(undefined, [
-      "This machine doesn't trust the server's certificate.",
-      'If the service is private, set `tls: { ca }` to its CA. Otherwise check which server answers at that address.',
-    ]),
-  ];
-};
+/** The verdict of what has worked before, and so may only be wrong for a moment. */
+const isBack = { afterOpened: 'backoff' } as const;
+
+// A wrong CA must not look like silence, but a feed that has worked had the right one: perhaps an ingress restarts with
+// its default certificate.
+const untrusted = (of: typeof ticket): readonly Meaning[] => [
+  of({ certificate: 'date', ...isBack }, 'untrusted-certificate', 'stop', [
+    "The server's certificate has expired or isn't valid yet, by this machine's clock.",
+    "Set the clock if it's wrong. Otherwise the server needs another certificate; another CA (`tls: { ca }`, `--ca`) can't help.",
+  ]),
+  of({ certificate: 'host', ...isBack }, 'untrusted-certificate', 'stop', [
+    "The server's certificate is for another host.",
+    "Check the host in `baseUrl`, and which server answers there; another CA (`tls: { ca }`, `--ca`) can't help.",
+  ]),
+  of(isBack, 'untrusted-certificate', 'stop', [
+    "This machine doesn't trust the server's certificate.",
+    'If the service is private, set `tls: { ca }` to its CA. Otherwise check which server answers at that address.',
+  ]),
+];
 
 /**
  * Contract, section 7. The first match wins. Rows without a status and close code are for what the client itself
@@ -246,25 +241,27 @@ export const serviceMeanings: readonly Meaning[] = [
   retriesExhausted,
 ];
 
+const inStream = { stage: 'stream' } as const;
+
 /** The failures between a cluster's replicas. */
 export const clusterMeanings = {
-  behind: row('stream', 'cluster-behind', 'renew', [
+  behind: row(inStream, 'cluster-behind', 'renew', [
     "Messages from the owner didn't reach this replica.",
     "If this happens often, check the network, and the engine's limits for slow consumers.",
   ]),
-  away: row('stream', 'cluster-away', 'renew', [
+  away: row(inStream, 'cluster-away', 'renew', [
     'This replica lost its connection to the engine, so it got no messages from the owner.',
     'Nothing to do: the replica continues when the engine is back. If it stays away, check the engine.',
   ]),
-  ownerChanged: row('stream', 'owner-changed', 'renew', [
+  ownerChanged: row(inStream, 'owner-changed', 'renew', [
     'Another replica owns the connection now.',
     'Nothing to do, but frames between the two connections may be missing.',
   ]),
-  engineRefused: row('stream', 'engine-refused', 'stop', [
+  engineRefused: row(inStream, 'engine-refused', 'stop', [
     "The cluster's engine refuses what this replica needs, or can't be reached.",
     "Look for `engine-refused` in this replica's log: it says what the engine refuses, and what to do.",
   ]),
-  engineClosed: row('stream', 'engine-closed', 'stop', [
+  engineClosed: row(inStream, 'engine-closed', 'stop', [
     "The connection to the cluster's engine was closed, and its client won't connect again.",
     'Restart the process, or create a new connection, engine and cluster. Let the client reconnect without a limit.',
   ]),
@@ -272,93 +269,24 @@ export const clusterMeanings = {
 
 /** The failures in the gaps and events that a log adds to the feed's. */
 export const logMeanings = {
-  paused: row('stream', 'log-paused', 'backoff', [
+  paused: row(inStream, 'log-paused', 'backoff', [
     'No process wrote the log.',
     'Nothing to do: the frames of that time are not in the log. To lose fewer, start the next writer sooner.',
   ]),
-  writeFailed: row('stream', 'log-write-failed', 'backoff', [
+  writeFailed: row(inStream, 'log-write-failed', 'backoff', [
     'The disk of the log was full or failed, so frames were not written.',
     'Free space, or lower `maxBytes` of the log.',
   ]),
-  behind: row('stream', 'log-behind', 'backoff', [
+  behind: row(inStream, 'log-behind', 'backoff', [
     'The log no longer has these records.',
     'If a reader is too slow, keep more with `maxAgeMs` and `maxBytes`, or make it faster.',
   ]),
-  damaged: row('stream', 'log-damaged', 'backoff', [
+  damaged: row(inStream, 'log-damaged', 'backoff', [
     'Lines of the log are damaged.',
     'Check the disk; `rx-trade-feed log status --verify` names the lines.',
   ]),
-  writerGone: row('stream', 'log-writer-gone', 'backoff', [
+  writerGone: row(inStream, 'log-writer-gone', 'backoff', [
     'The process that writes the log has ended, or does not respond.',
     'Start it again, or look at its log. Readers continue when it writes again.',
   ]),
-};
-
-/** The errors of a log: the codes of a `LogError`. */
-export const logErrors = {
-  'log-in-use': row(undefined, 'log-in-use', 'stop', [
-    'Another writer has the log, in this process or another one.',
-    'Stop it, or use another folder, or another `name` on JetStream: a log has one writer.',
-  ]),
-  'consumer-in-use': row(undefined, 'consumer-in-use', 'stop', [
-    'This consumer of the log runs already, in this process or another one.',
-    'Stop it, or use another name.',
-  ]),
-  'log-fenced': row(undefined, 'log-fenced', 'stop', [
-    'Another writer has taken the log over.',
-    "Use one writer for each log, and don't remove or replace the files of a folder while it's written. On JetStream, the newest writer goes on.",
-  ]),
-  'log-missing': row(undefined, 'log-missing', 'stop', [
-    'There is no log with this path.',
-    'Check the path. If nothing has written this log yet, write it first.',
-  ]),
-  'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
-    "A part of the log can't be read, or is damaged.",
-    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log status --verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
-  ]),
-  'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
-    "The log can't be written.",
-    'Correct this and subscribe again. To go on without the lost frames, set `onError` to a function.',
-  ]),
-  'log-behind': row(undefined, 'log-behind', 'stop', [
-    'The log no longer has the next records of this consumer.',
-    "Repair what is missing, then go on after it with `onLoss: 'gap'`. Keep more with `maxAgeMs` and `maxBytes`.",
-  ]),
-};
-
-const bundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbuild: `--packages=external`)';
-
-// A deploy may replace the files of a running program, so what has worked may only be missing for a moment.
-const isBack = { afterOpened: 'backoff' } as const;
-
-/** The failures of what receives a feed: a worker, and the packages that open connections. */
-export const workerMeanings = {
-  tooSlow: row('stream', 'receiver-too-slow', 'renew', [
-    "The main thread was slower than the feed, or was blocked until the worker's buffer was full.",
-    'If this happens often, do less for each frame, or raise `receiveBufferBytes`.',
-  ]),
-  lost: row(undefined, 'receiver-failed', 'renew', [
-    'The worker thread that received the feed has ended.',
-    'See the cause. Another worker takes over with a fresh ticket.',
-  ]),
-  notStarted: row(
-    undefined,
-    'receiver-failed',
-    'stop',
-    [
-      "The worker thread that receives the feed couldn't be started.",
-      `${bundled}, or leave out \`receiveIn\`. Otherwise see the cause.`,
-    ],
-    isBack,
-  ),
-  notLoaded: row(
-    undefined,
-    'receiver-failed',
-    'stop',
-    [
-      "The packages that open connections (`undici` and `ws`) couldn't be loaded.",
-      `${bundled}. Otherwise install the packages again.`,
-    ],
-    isBack,
-  ),
 };

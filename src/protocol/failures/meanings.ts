@@ -117,117 +117,57 @@ export interface Meaning {
   readonly advice: string;
 }
 
-/** Creates a row. Meanings that not every page needs are literals instead, so that a bundler can leave them out. */
+/** What a row matches, and its second verdict. */
+export type When = Omit<Meaning, 'code' | 'verdict' | 'meaning' | 'advice'>;
+
+/** Creates a row. What not every page needs is marked as pure, so that a bundler can leave it out. */
 export const row = (
-  stage: Stage | undefined,
+  when: When,
   code: FailureCode,
   verdict: Verdict,
   [meaning, advice]: readonly [meaning: string, advice: string],
-  when?: Pick<Meaning, 'status' | 'closeCode' | 'reason' | 'certificate' | 'afterOpened'>,
-): Meaning => ({ stage, ...when, code, verdict, meaning, advice });
+): Meaning => ({ ...when, code, verdict, meaning, advice });
 
-export const invalidOptions: Meaning = {
-  code: 'invalid-options',
-  verdict: 'stop',
-  meaning: 'An option is missing or invalid.',
-  advice: 'Correct it and start again.',
-};
+export const invalidOptions = /* @__PURE__ */ row({}, 'invalid-options', 'stop', [
+  'An option is missing or invalid.',
+  'Correct it and start again.',
+]);
 
-export const retriesExhausted: Meaning = {
-  code: 'retries-exhausted',
-  verdict: 'stop',
-  meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
-};
+export const retriesExhausted = /* @__PURE__ */ row({}, 'retries-exhausted', 'stop', [
+  'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+  'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
+]);
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` resubscribed to the feed. */
-export const subscribedAgain: Meaning = {
-  code: 'connection-closed',
-  verdict: 'backoff',
-  meaning: 'The feed ended and was subscribed to again.',
-  advice: 'Nothing to do: the frames of that time are missing.',
-};
-
-export const sourceCompleted: Meaning = {
-  code: 'relay-source-failed',
-  verdict: 'stop',
-  meaning: 'The feed is over: its source completed.',
-  advice: 'Restart the feed to receive more.',
-};
+export const subscribedAgain = /* @__PURE__ */ row({}, 'connection-closed', 'backoff', [
+  'The feed ended and was subscribed to again.',
+  'Nothing to do: the frames of that time are missing.',
+]);
 
 const again = 'Nothing to do: the client connects again.';
+const stream = { stage: 'stream' } as const;
 
 /** The failures that a relay itself reports: why there's a gap, why the feed is missing, and why a stream ended. */
 export const relayReports = {
-  behind: {
-    stage: 'stream',
-    code: 'relay-behind',
-    verdict: 'renew',
-    meaning: 'This client missed frames: it was away, or slower than the feed.',
-    advice: "If this happens often, do less for each frame, or raise the relay's `capacity`.",
-  },
-  sourceFailed: {
-    stage: 'stream',
-    code: 'relay-source-failed',
-    verdict: 'stop',
-    meaning: 'An error in the app stopped the feed.',
-    advice: "See the cause, or the server's log.",
-  },
-  closing: {
-    stage: 'stream',
-    code: 'relay-closing',
-    verdict: 'backoff',
-    meaning: 'The relay is shutting down.',
-    advice: again,
-  },
-  sessionEnded: {
-    stage: 'stream',
-    code: 'relay-session-ended',
-    verdict: 'renew',
-    meaning: 'The relay requires this client to authorize again.',
-    advice: again,
-  },
+  behind: row(stream, 'relay-behind', 'renew', [
+    'This client missed frames: it was away, or slower than the feed.',
+    "If this happens often, do less for each frame, or raise the relay's `capacity`.",
+  ]),
+  sourceFailed: row(stream, 'relay-source-failed', 'stop', [
+    'An error in the app stopped the feed.',
+    "See the cause, or the server's log.",
+  ]),
+  closing: row(stream, 'relay-closing', 'backoff', ['The relay is shutting down.', again]),
+  sessionEnded: row(stream, 'relay-session-ended', 'renew', [
+    'The relay requires this client to authorize again.',
+    again,
+  ]),
   // Not `renew`: the relay would refuse a page at once if its duplicate replaced it.
-  replaced: {
-    stage: 'stream',
-    code: 'relay-replaced',
-    verdict: 'backoff',
-    meaning: 'Another stream of this user continues from this one.',
-    advice: 'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
-  },
-} satisfies Readonly<Record<string, Meaning>>;
-
-const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
-const failed = ["The relay couldn't answer.", again] as const;
-
-/** The failures that a relay's client observes. The first matching row wins. */
-export const relayMeanings: readonly Meaning[] = [
-  row('handshake', 'relay-refused', 'stop', refused, { status: 401 }),
-  row('handshake', 'relay-refused', 'stop', refused, { status: 403 }),
-  row('handshake', 'relay-full', 'backoff', ['The relay is full.', again], { status: 503 }),
-  row('handshake', 'relay-failed', 'backoff', failed, { status: 408 }),
-  row('handshake', 'relay-failed', 'backoff', failed, { status: 429 }),
-  row('handshake', 'relay-failed', 'backoff', failed, { status: '5xx' }),
-  row('handshake', 'invalid-relay', 'stop', ['No relay answers at this address.', 'Check the address.'], {
-    status: 'other',
-  }),
-  row('handshake', 'relay-unreachable', 'backoff', [
-    "The relay didn't answer.",
-    'Check the network, the address, and that no proxy in between buffers the answer.',
+  replaced: row(stream, 'relay-replaced', 'backoff', [
+    'Another stream of this user continues from this one.',
+    'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
   ]),
-  row('handshake', 'relay-headers-failed', 'backoff', ["This page's `headers` function failed.", 'See the cause.']),
-  row('handshake', 'relay-authorize-timeout', 'backoff', [
-    'The relay took too long to authorize this client.',
-    "Nothing to do: the client connects again. If it happens often, make the server's `authorize` faster.",
-  ]),
-  // Not `renew`: after a relay restarts, all its clients would reconnect at the same moment.
-  row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
-  row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
-  row('stream', 'invalid-relay-data', 'backoff', [
-    "The relay's data can't be read.",
-    'Look for a proxy that changes it.',
-  ]),
-];
+};
 
 /** `npm run addresses -- --write` also writes it into package.json; `npm publish` fails while it is empty. */
 export const repository = '' as string;

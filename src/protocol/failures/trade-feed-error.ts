@@ -209,7 +209,6 @@ const publicCopy = (failure: TradeFeedError): TradeFeedError => {
   return shown;
 };
 
-/** What a failure without a `meaning` says in public. */
 const withoutMeaning = { meaning: 'The feed failed.', advice: "See the server's log." };
 
 type KnownFields = Omit<FailureFields, 'summary' | 'detail' | 'option' | 'previous' | 'cause'>;

@@ -84,8 +84,8 @@ operators/items/follow-feed.ts, seed 16
 +this.newestAt;
 # a snapshot of a connection that settles says that it is complete
 protocol/feed-state.ts, seed 54
--    return outage === undefined ? [event] :
-+    return outage === undefined ? [{ ...event, completeFrom: event.at }] :
+-    if (outage === undefined) return [event];
++    if (outage === undefined) return [{ ...event, completeFrom: event.at }];
 `;
 
 /** @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]} */

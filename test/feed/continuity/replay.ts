@@ -1,5 +1,6 @@
 import { from, type Observable } from 'rxjs';
-import { headerLine, recordLine, type Stored, stamped, startOf } from '../../../src/log/lines.js';
+import { headerLine, recordLine, type Stored, stamped } from '../../../src/log/lines.js';
+import { startOf } from '../../../src/protocol/place.js';
 import { type From, type LogRecord, Records } from '../../../src/log/records.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 

@@ -1,4 +1,4 @@
-import type { LogPosition } from '../../../src/log/lines.js';
+import type { Place } from '../../../src/protocol/place.js';
 import type { Timeline } from '../../simulation/timeline.js';
 import type { LogRecord } from '../../../src/log/records.js';
 
@@ -43,9 +43,9 @@ export class Observer {
     if (after !== undefined && after > 0) this.#offset = after - 1;
   }
 
-  receive(records: readonly LogRecord[], position: LogPosition | undefined): void {
+  receive(records: readonly LogRecord[], position: Place | undefined): void {
     for (const record of records) this.#receive(record);
-    const frames = position?.frames;
+    const frames = Number.isNaN(position?.frames) ? undefined : position?.frames;
     // After a power failure the writer may count frames that no reader has received.
     if ((position?.offset ?? 0) > this.#next + 1_000_000) this.#counted = undefined;
     // Then a kill before the gap is stored leaves the log with a lower number.

@@ -3,7 +3,7 @@ import { mutantsIn } from '../../support/simulation.mjs';
 // Rules that are broken on purpose, each as a patch of a file in src/. The simulation finds violations of each. `seed`: a run that does.
 const patches = `
 # an id has one time: a client is complete up to the last event that it has received, also of an outage
-protocol/position.ts, seed 11
+protocol/place.ts, seed 11
 -until < reached ? \`.\${until}\` : ''
 +''
 # an outage does not hold the time up to which a client is complete
@@ -12,8 +12,8 @@ relay/event-log.ts, seed 9
 +complete: Math.max(complete, time),
 # a gap begins at the time that the client has reached
 relay/resume.ts, seed 11
--reached, { from: complete, to, frames: undefined }
-+reached, { from: at, to, frames: undefined }
+-reached, { from: id.complete, to, frames: undefined }
++reached, { from: id.at, to, frames: undefined }
 # an id does not contain the last watermark
 relay/relay-run.ts, seed 7
 -Math.max(end.at, watermark)
@@ -28,7 +28,7 @@ browser/resume-point.ts, seed 1
 +event
 # a new log counts as later than the events that it receives first
 relay/resume.ts, seed 2
--(position.seq > 0 && position.at > until)
+-(position.offset > 0 && position.at > until)
 +position.at > until
 # a relay does not wait for the time of its client
 relay/resume.ts, seed 43

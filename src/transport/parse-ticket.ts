@@ -1,7 +1,7 @@
-import { ticketFields, type WireTicket } from './contract.js';
-import { excessOf, redactor, Secret } from './secret.js';
-import type { Ticket } from './ticket.js';
-import { tryCall } from './type-guards.js';
+import { ticketFields, type WireTicket } from '../protocol/contract.js';
+import { excessOf, redactor, Secret } from '../protocol/secret.js';
+import type { Ticket } from '../protocol/ticket.js';
+import { tryCall } from '../protocol/type-guards.js';
 
 /** Parses like the codec `Ticket`. If that fails, says why without quoting the body, which `JSON.parse` would do. */
 export const parseTicket = (body: string): Ticket | string => {
