@@ -1,4 +1,6 @@
 import { concat, NEVER, Observable, of, Subject } from 'rxjs';
+import { type HeadOf, type LineStore, liveSubject } from '../log/line-store.js';
+import { type LineMemory, memoryLine } from '../log/memory-line.js';
 
 /** A version of the key. */
 export interface StoredKey {
@@ -60,6 +62,14 @@ export interface ClusterEngine {
   request(subject: string, data: Uint8Array, timeoutMs: number): Promise<Reply>;
   /** Answers requests to a subject while subscribed. Emits nothing. */
   respond(subject: string, answer: (data: Uint8Array) => Uint8Array): Observable<never>;
+  /**
+   * Returns a store for the last minute of an account's messages, from which replicas fetch what they missed. Stores of
+   * one account share the messages. What is appended also arrives at subscribers of the subject
+   * `rtf.v2.<account>.feed`. Without a store, replicas `publish` to that subject, and emit a gap for what they missed.
+   *
+   * @param headOf - reads the place of a message
+   */
+  line?(account: string, headOf: HeadOf): LineStore;
 }
 
 /**
@@ -80,10 +90,12 @@ export const memoryEngine = (): ClusterEngine => {
   const keys = new Map<string, StoredKey>();
   const subjects = new Map<string, Subject<Uint8Array>>();
   const responders = new Map<string, Set<(data: Uint8Array) => Uint8Array>>();
+  const lines = new Map<string, LineMemory>();
   // All keys share one sequence, so a deleted key never gets the same revision again.
   let revisions = 0;
 
   const subjectOf = (name: string): Subject<Uint8Array> => entryOf(subjects, name, () => new Subject());
+  const publish = (subject: string, data: Uint8Array): void => queueMicrotask(() => subjects.get(subject)?.next(data));
 
   return {
     connected$: concat(of(true), NEVER),
@@ -95,7 +107,7 @@ export const memoryEngine = (): ClusterEngine => {
       keys.set(key, { value, revision: revisions });
       return revisions;
     },
-    publish: (subject, data) => queueMicrotask(() => subjects.get(subject)?.next(data)),
+    publish,
     subscribe: (subject) => subjectOf(subject).asObservable(),
     request: async (subject, data): Promise<Reply> => {
       await Promise.resolve();
@@ -108,6 +120,11 @@ export const memoryEngine = (): ClusterEngine => {
         answers.add(answer);
         return () => answers.delete(answer);
       }),
+    line: (account) =>
+      memoryLine(
+        entryOf(lines, account, () => ({ messages: [], bytes: 0 })),
+        (data) => publish(liveSubject(account), data),
+      ),
   };
 };
 

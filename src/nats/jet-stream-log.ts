@@ -11,7 +11,8 @@ import {
 import type { Cursor } from '../log/consume.js';
 import { type FeedLog, readingOf } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
-import type { LogPosition } from '../log/lines.js';
+import { placeOf } from '../log/lines.js';
+import type { Place } from '../protocol/place.js';
 import { aName, checkRequired, type Rule, validated } from '../protocol/validate.js';
 import { JetStreamReader } from './jet-stream-reader.js';
 import { JetStreamWriter } from './jet-stream-writer.js';
@@ -117,7 +118,7 @@ class Cursors {
     this.#openBucket = openBucket;
   }
 
-  async committed(consumer: string): Promise<LogPosition | undefined> {
+  async committed(consumer: string): Promise<Place | undefined> {
     return (await this.#read(await this.#openBucket(), consumer)).position;
   }
 
@@ -131,7 +132,7 @@ class Cursors {
       const owner = randomUUID();
       const { position, revision: found } = await persist(() => this.#read(bucket, consumer));
       let revision = found;
-      const set = async (next: LogPosition | undefined): Promise<void> => {
+      const set = async (next: Place | undefined): Promise<void> => {
         const text = JSON.stringify({ ...next, owner });
         try {
           revision = await persist(() => bucket.put(this.#key(consumer), text, { previousSeq: revision }));
@@ -166,8 +167,8 @@ class Cursors {
     if (entry?.operation !== 'PUT') return { position: undefined, revision, text: undefined };
     const text = entry.string();
     try {
-      const { owner: _, ...position } = JSON.parse(text) as LogPosition & { readonly owner: string };
-      return { position: 'offset' in position ? position : undefined, revision, text };
+      const position = JSON.parse(text) as Partial<Place>;
+      return { position: hasOffset(position) ? placeOf(position) : undefined, revision, text };
     } catch (cause) {
       // Never `earliest`: the consumer would do all its work again.
       const path = `${bucketName}/${this.#key(consumer)}`;
@@ -185,10 +186,12 @@ class Cursors {
 }
 
 interface StoredCursor {
-  readonly position: LogPosition | undefined;
+  readonly position: Place | undefined;
   readonly revision: number;
   readonly text: string | undefined;
 }
+
+const hasOffset = (position: Partial<Place>): position is Place => 'offset' in position;
 
 const bucketName = 'rtf-cursors';
 

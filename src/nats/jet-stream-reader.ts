@@ -2,12 +2,13 @@
 //
 // In: messages with lines, and what the writer says about the end of the log. Out: the lines.
 // Never: a skipped message, even if the server has lost some and reused their sequences.
-import { Lines, type Place } from '../log/lines.js';
+import { Lines } from '../log/lines.js';
 import { LogError } from '../log/log-error.js';
 import { RecordReader } from '../log/record-reader.js';
 import { damageAt, type ReaderSettings } from '../log/records.js';
 import type { Tip } from '../log/segments.js';
-import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
+import type { Place } from '../protocol/place.js';
+import { type LogStream, type Message, type MessageHead, placeAfter } from './log-stream.js';
 
 const missingAdvice =
   'Check the name and the server. The first `append` creates the stream; to wait for it, read with `follow: true`.';
@@ -25,7 +26,7 @@ export class JetStreamReader extends RecordReader {
   #ahead = 1;
   #askedAt = -Infinity;
   /** The header of the newest message. */
-  #newest: MessageHeader | undefined;
+  #newest: MessageHead | undefined;
   /** The end of the log by that message's writer. What another writer says may be old. */
   #tip: Tip | undefined;
   /** Whether another writer has said something. */
@@ -34,7 +35,7 @@ export class JetStreamReader extends RecordReader {
   /** The parts of a large record so far. */
   #parts: Message[] = [];
   /** The messages whose lines are still to be read. */
-  readonly #messages: { readonly seq: number; readonly header: MessageHeader; readonly lines: Lines }[] = [];
+  readonly #messages: { readonly seq: number; readonly header: MessageHead; readonly lines: Lines }[] = [];
   #wake: (() => void) | undefined;
 
   constructor(stream: LogStream, settings: ReaderSettings) {
@@ -71,7 +72,7 @@ export class JetStreamReader extends RecordReader {
     return isBehind || isDue || this.#hasNews || !this.settings.follow;
   }
 
-  #heard({ offset, at = 0 }: Pick<Place, 'offset' | 'at'>): void {
+  #heard({ offset, at }: Pick<Place, 'offset' | 'at'>): void {
     if (offset >= (this.#end?.offset ?? 0)) this.#end = { offset, at };
   }
 
@@ -141,12 +142,12 @@ export class JetStreamReader extends RecordReader {
     this.#messages.push({ seq, header, lines: new Lines(Buffer.concat(bytes)) });
   }
 
-  #told(header: MessageHeader): void {
-    const { log, run: boot, offset: run, next } = header;
-    const { offset, at = 0 } = next;
+  #told(header: MessageHead): void {
+    const { line, run: boot, offset: run, next } = header;
+    const { offset, at } = next;
     // Until its writer says more, the message itself shows that it's alive.
     if (boot !== this.#newest?.run)
-      this.#tip = { pid: 0, log, boot, run, offset, at, writtenAt: Date.now(), closed: false };
+      this.#tip = { pid: 0, line, boot, run, offset, at, writtenAt: Date.now(), closed: false };
     this.#newest = header;
   }
 
@@ -173,7 +174,7 @@ export class JetStreamReader extends RecordReader {
     if (last === undefined) return undefined;
     if (place === 'earliest' || last === 0) return 1;
     // Its offsets are those of another log.
-    if (typeof place === 'object' && 'log' in place && newest && place.log !== newest.log) return 1;
+    if (typeof place === 'object' && 'line' in place && place.line && newest && place.line !== newest.line) return 1;
     let [low, high] = [place === 'latest' ? last : 1, last];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { firstValueFrom, of } from 'rxjs';
 import type { AppendOptions, AppendSettings, Fail } from '../log/append.js';
-import { afterRecord, isStorable, logGap, type Place, recordLine, stamped, type Stored } from '../log/lines.js';
+import { isStorable, logGap, recordLine, stamped, type Stored } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
 import { onceClosed } from '../log/lock.js';
 import { afterLoss, stateBefore } from '../log/recovery.js';
@@ -16,7 +16,8 @@ import { unannouncedStop } from '../operators/items/follow-feed.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, noFeed, snapshotAt } from '../protocol/feed-state.js';
 import { type AnyFrame, withOwnPayload } from '../protocol/frame.js';
-import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
+import { afterRecord, type Place } from '../protocol/place.js';
+import { isAway, isConflict, type LogStream, type MessageHead, placeAfter } from './log-stream.js';
 
 type WriterSettings = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'maxWaitingBytes'> &
   Pick<AppendOptions, 'generation'>;
@@ -51,7 +52,7 @@ export class JetStreamWriter {
   #isRefused = false;
   #endedAt: number | undefined;
   /** The newest message, stored or on its way. */
-  #header!: MessageHeader;
+  #header!: MessageHead;
   #seq = 0;
   #isStoring = false;
   #state: FeedState = noFeed;
@@ -157,7 +158,7 @@ export class JetStreamWriter {
         throw new LogError('log-corrupt', `The newest message of the stream ${path} is not one of a log.`, { path });
       this.#seq = seq;
       if (header?.run === this.#id) return;
-      const { generation: newest = 0 } = header ?? {};
+      const { gen: newest = 0 } = header ?? {};
       if (requested !== undefined && requested < newest) throw this.#fenced();
       const generation = requested ?? newest;
       const isTooLate = lastSeq !== undefined && lastSeq !== seq && generation === newest;
@@ -172,20 +173,20 @@ export class JetStreamWriter {
     }
   }
 
-  #continue(last: MessageHeader | undefined, generation: number): void {
+  #continue(last: MessageHead | undefined, generation: number): void {
     const boot = this.#stream.server ?? '';
-    const end = { ...placeAfter(last), log: last?.log ?? newId() };
+    const end = { ...placeAfter(last), line: last?.line ?? newId(), gen: generation };
     const { place, after } =
       last === undefined || last.boot === boot ? { place: end, after: undefined } : afterLoss(end);
     this.#first = place.offset;
     this.#state = stateBefore(end);
-    this.#header = { ...place, boot, state: [], after, run: this.#id, generation, next: place, part: 0, parts: 1 };
+    this.#header = { ...place, boot, state: [], after, run: this.#id, next: place, part: 0, parts: 1 };
   }
 
   /** Takes as many records as a message should have. */
-  #take(): readonly [MessageHeader, Buffer] {
-    const { log, boot, run, generation, next: before } = this.#header;
-    const state = snapshotAt(this.#state, before.at ?? -Infinity);
+  #take(): readonly [MessageHead, Buffer] {
+    const { boot, run, next: before } = this.#header;
+    const state = snapshotAt(this.#state, before.at);
     let [next, text]: [Place, string] = [before, ''];
     while (text.length < batchBytes) {
       const event = this.#waiting.shift()?.event;
@@ -193,15 +194,15 @@ export class JetStreamWriter {
       this.#state = folded(this.#state, event, next.at);
       for (const record of recordsOf(this.#state, event)) {
         const time = stamped(record);
-        const at = Math.max(time, next.at ?? -Infinity);
+        const at = Math.max(time, next.at);
         text += recordLine(next.offset, record, time, at);
         next = afterRecord(next, record, at);
       }
     }
-    return [{ ...before, log, boot, run, generation, state, next, part: 0, parts: 1 }, Buffer.from(text)];
+    return [{ ...before, boot, run, state, next, part: 0, parts: 1 }, Buffer.from(text)];
   }
 
-  async #store(header: MessageHeader, body: Buffer): Promise<void> {
+  async #store(header: MessageHead, body: Buffer): Promise<void> {
     const room = this.#stream.roomFor(header);
     const parts = Math.ceil(body.length / room);
     this.#isStoring = true;
@@ -212,7 +213,7 @@ export class JetStreamWriter {
     this.#tell(false);
   }
 
-  async #append(header: MessageHeader, body: Buffer): Promise<void> {
+  async #append(header: MessageHead, body: Buffer): Promise<void> {
     const after = this.#seq;
     for (;;) {
       try {
@@ -249,15 +250,14 @@ export class JetStreamWriter {
   }
 
   #tell(closed: boolean): void {
-    const { log, run: boot, next } = this.#header;
+    const { run: boot, next } = this.#header;
     const isIdle = this.#waiting.size === 0 && !this.#isStoring;
-    const reached = isIdle ? reachedAt(this.#time, next) : (next.at ?? -Infinity);
-    const at = Number.isFinite(reached) ? reached : 0;
+    const at = isIdle ? reachedAt(this.#time, next) : next.at;
     // A connection is complete after some time, also without a record.
     const { until = Infinity } = this.#state.settling ?? {};
     if (isIdle && !closed && at >= until) this.#push({ type: 'watermark', at });
-    const { offset } = next;
-    this.#stream.tell({ pid: process.pid, log, boot, run: this.#first, offset, at, writtenAt: 0, closed });
+    const { line, offset } = next;
+    this.#stream.tell({ pid: process.pid, line, boot, run: this.#first, offset, at, writtenAt: 0, closed });
   }
 }
 

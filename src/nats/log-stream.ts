@@ -16,16 +16,18 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node';
 import { setTimeout } from 'node:timers/promises';
-import { type Header, headerLine, type Place, readHeader, startOf } from '../log/lines.js';
+import { headerLine, placeOf, readHeader, type SegmentHead } from '../log/lines.js';
 import { LogError } from '../log/log-error.js';
-import { placeOf, type Tip } from '../log/segments.js';
+import type { Tip } from '../log/segments.js';
+import { type Place, startOf } from '../protocol/place.js';
 
-/** The header of a message. `boot` is the server that took it: another one may have lost the newest messages. */
-export interface MessageHeader extends Header {
+/**
+ * The header of a message. `gen`: that of its writer, and a higher one takes the log over. `boot`: the server that took
+ * it, because another one may have lost the newest messages.
+ */
+export interface MessageHead extends SegmentHead {
   /** The id of the writer. */
   readonly run: string;
-  /** The generation of its owner. A higher one takes the log over. */
-  readonly generation: number;
   /** The place after the message. */
   readonly next: Place;
   /** A record that is too large for one message is in adjacent ones. */
@@ -36,7 +38,7 @@ export interface MessageHeader extends Header {
 export interface Message {
   readonly seq: number;
   /** `undefined` if something else was published to the subject. */
-  readonly header: MessageHeader | undefined;
+  readonly header: MessageHead | undefined;
   readonly bytes: Buffer;
 }
 
@@ -103,7 +105,7 @@ export class LogStream {
       const { state } = await (await this.#manager).streams.info(this.path);
       return state.last_seq;
     } catch (error) {
-      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
+      if (isMissing(error)) return undefined;
       throw error;
     }
   }
@@ -124,7 +126,7 @@ export class LogStream {
   }
 
   /** Stores a message directly after another one or fails, so nothing is missing, doubled or out of order. */
-  async append(header: MessageHeader, body: Buffer, after: number): Promise<number> {
+  async append(header: MessageHead, body: Buffer, after: number): Promise<number> {
     if (this.server === undefined) throw disconnected();
     const bytes = Buffer.concat([Buffer.from(headerLine(header)), body]);
     const options = { expect: { lastSequence: after, streamName: this.path }, timeout: timeoutMs };
@@ -132,7 +134,7 @@ export class LogStream {
   }
 
   /** How many bytes of records a message can have. */
-  roomFor(header: MessageHeader): number {
+  roomFor(header: MessageHead): number {
     const { max_payload: limit = 1024 * 1024 } = this.#connection.info ?? {};
     // The client's headers and the numbers of parts count as well.
     return Math.max(1, limit - Buffer.byteLength(headerLine(header)) - 512);
@@ -190,7 +192,7 @@ export class LogStream {
 }
 
 /** A writer that died may have left a part of a record, whose offset is then free. */
-export const placeAfter = (last: MessageHeader | undefined): Place => {
+export const placeAfter = (last: MessageHead | undefined): Place => {
   if (last === undefined) return startOf('');
   return last.part === last.parts - 1 ? last.next : placeOf(last);
 };
@@ -200,7 +202,7 @@ const messageIn = ({ seq, data }: { readonly seq: number; readonly data: Uint8Ar
   return {
     seq,
     bytes,
-    header: readHeader(bytes.toString('utf8', 0, bytes.indexOf('\n'))) as MessageHeader | undefined,
+    header: readHeader(bytes.toString('utf8', 0, bytes.indexOf('\n'))) as MessageHead | undefined,
   };
 };
 
@@ -214,7 +216,7 @@ const tipIn = (text: string): Tip | undefined => {
   }
 };
 
-const disconnected = (): Error => new ConnectionError('NATS is disconnected');
+export const disconnected = (): Error => new ConnectionError('NATS is disconnected');
 
 /** Whether the user has no permission. */
 const isRefused = (error: unknown): boolean =>
@@ -228,6 +230,10 @@ export const isAway = (error: unknown): boolean => {
   if (error instanceof JetStreamApiError) return error.status === 503;
   return [error, (error as Error).cause].some((each) => awayErrors.some((type) => each instanceof type));
 };
+
+/** Whether there is no such stream. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 
 export const isConflict = (error: unknown): boolean =>
   error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence;

@@ -13,6 +13,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ClusterEngine, EngineFailure } from '../cluster/engine.js';
+import { lineHeaderBytes, natsLine } from './line-store.js';
 import { isConflict } from './log-stream.js';
 import { aName, checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
@@ -103,10 +104,11 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
     connected$: connected$.pipe(distinctUntilChanged(), takeUntil(closed$)),
     // What the server refuses to a call, the call reports itself.
     failures$: failures$.pipe(filter(({ error }) => !isOfCall(error))),
-    maxMessageBytes: () => connection.info?.max_payload,
+    maxMessageBytes: () => connection.info && connection.info.max_payload - lineHeaderBytes,
     // Only the bucket's leader is sure to read the newest value.
     ...storeIn(prefix, () => new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false })),
     ...messagesOver(connection, prefix, canPublish),
+    line: (account, headOf) => natsLine({ connection, isConnected: canPublish, account, prefix, replicas, headOf }),
   };
 };
 

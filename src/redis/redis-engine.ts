@@ -20,8 +20,10 @@ import {
   timer,
 } from 'rxjs';
 import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
+import { liveSubject } from '../log/line-store.js';
 import { isError } from '../protocol/type-guards.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
+import { asBuffer, redisLine } from './line-store.js';
 
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
@@ -110,6 +112,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
         tap(({ replyTo, data }) => send(replyTo, answer(data))),
         ignoreElements(),
       ),
+    line: (account, headOf) =>
+      redisLine({ commands, key: `${prefix}rtf:line:{${account}}`, channel: prefix + liveSubject(account), headOf }),
   };
 };
 
@@ -203,8 +207,6 @@ const channelsOf = (subscriber: Redis): Listen => {
 const retryMs = 500;
 // Redis answers every command like this, so reads and writes report it.
 const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
-
-const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 
 /** Writes a request, which Redis lacks: the length of the reply channel's name, the name, and the data. */
 const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {

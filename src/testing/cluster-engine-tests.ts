@@ -2,6 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { firstValueFrom, ignoreElements, interval, merge, take, tap, toArray } from 'rxjs';
 import type { ClusterEngine } from '../cluster/engine.js';
+import { lineStoreTests } from './line-store-tests.js';
 
 /** A test of an engine, for any test runner. */
 export interface ClusterEngineTest {
@@ -16,6 +17,9 @@ interface Replicas {
   readonly other: ClusterEngine;
   readonly key: string;
   readonly subject: string;
+  readonly account: string;
+  /** Waits until the broker has handled what an engine has subscribed to. */
+  readonly settled: (engine: ClusterEngine) => Promise<void>;
 }
 
 /**
@@ -37,12 +41,16 @@ interface Replicas {
 export const clusterEngineTests = (
   connect: () => readonly [ClusterEngine, ClusterEngine] | Promise<readonly [ClusterEngine, ClusterEngine]>,
 ): readonly ClusterEngineTest[] =>
-  Object.entries(tests).map(([name, test]) => ({
+  [...Object.entries(tests), ...Object.entries(lineStoreTests())].map(([name, test]) => ({
     name,
     run: async () => {
       const [one, other] = await connect();
       const id = randomUUID();
-      await test({ one, other, key: `test.${id}`, subject: `test.${id}.subject` });
+      const subject = `test.${id}.subject`;
+      await test({
+        ...{ one, other, key: `test.${id}`, subject, account: `test-${id}` },
+        settled: (engine) => settled(engine, subject),
+      });
     },
   }));
 

@@ -1,13 +1,13 @@
 import { headerLine } from '../../src/log/lines.js';
 import type { Tip } from '../../src/log/segments.js';
-import type { LogStream, Message, MessageHeader } from '../../src/nats/log-stream.js';
+import type { LogStream, Message, MessageHead } from '../../src/nats/log-stream.js';
 
 let streams = 0;
 
 /** The part of a `LogStream` that a reader and a writer use, in memory. A test replaces the functions that should fail. */
 export const fakeStream = () => {
   let messages: readonly Message[] = [];
-  const store = (header: MessageHeader | undefined, text = '', seq = (messages.at(-1)?.seq ?? 0) + 1): number => {
+  const store = (header: MessageHead | undefined, text = '', seq = (messages.at(-1)?.seq ?? 0) + 1): number => {
     messages = [
       ...messages,
       { seq, header, bytes: Buffer.from((header === undefined ? 'other\n' : headerLine(header)) + text) },
@@ -28,7 +28,7 @@ export const fakeStream = () => {
     create: () => Promise.resolve(),
     last: (): Promise<Partial<Message>> => Promise.resolve(messages.at(-1) ?? { seq: 0 }),
     from: (from: number): Promise<Message | undefined> => Promise.resolve(messages.find(({ seq }) => seq >= from)),
-    append: (header: MessageHeader, body: Buffer, after: number): Promise<number> =>
+    append: (header: MessageHead, body: Buffer, after: number): Promise<number> =>
       after === (messages.at(-1)?.seq ?? 0)
         ? Promise.resolve(store(header, body.toString()))
         : Promise.reject(new Error('wrong last sequence')),

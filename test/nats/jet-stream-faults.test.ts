@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { TimeoutError } from '@nats-io/transport-node';
 import type { LogRecord } from '../../src/log/index.js';
-import { recordLine, startOf } from '../../src/log/lines.js';
+import { recordLine } from '../../src/log/lines.js';
+import { startOf } from '../../src/protocol/place.js';
 import { JetStreamReader } from '../../src/nats/jet-stream-reader.js';
 import { JetStreamWriter } from '../../src/nats/jet-stream-writer.js';
-import type { MessageHeader } from '../../src/nats/log-stream.js';
+import type { MessageHead } from '../../src/nats/log-stream.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { stopped } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
@@ -40,10 +41,10 @@ const typesIn = (stream: FakeStream): readonly string[] =>
     .map((line) => (JSON.parse(line) as { readonly type: string }).type);
 
 /** The header of a message of a writer, with `count` frames from an offset on. */
-const headerOf = (run: string, offset = 0, count = 0, more: Partial<MessageHeader> = {}): MessageHeader => {
+const headerOf = (run: string, offset = 0, count = 0, more: Partial<MessageHead> = {}): MessageHead => {
   const begin = { ...startOf('log', offset), frames: offset, at: 1_000 + offset };
   const next = { ...begin, offset: offset + count, frames: offset + count };
-  return { ...begin, boot: 'server', state: [], run, generation: 0, next, part: 0, parts: 1, ...more };
+  return { ...begin, boot: 'server', state: [], run, next, part: 0, parts: 1, ...more };
 };
 
 /** Calls a function of a stream as often as there are answers, and then the original one. */

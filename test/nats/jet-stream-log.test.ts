@@ -10,7 +10,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { lastValueFrom, take } from 'rxjs';
 import type { LogError, LogRecord } from '../../src/log/index.js';
-import { headerLine, type LogPosition } from '../../src/log/lines.js';
+import { headerLine } from '../../src/log/lines.js';
+import { type Place, startOf } from '../../src/protocol/place.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
 import {
@@ -30,6 +31,9 @@ import { startLimitMs, waitFor } from '../support/wait-for.js';
 
 // Servers take long to start on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(120_000);
+
+const placesOf = (records: readonly LogRecord[]): readonly Place[] =>
+  records.flatMap((record) => (record.type === 'watermark' || record.offset === undefined ? [] : record.position));
 
 describeInstalled('nats', 'a log on JetStream', () => {
   let server: RealServer;
@@ -65,6 +69,12 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const expected = ['0:opened', '1:{"n":1}', '2:opened', '3:gap log-paused', '4:{"n":2}'];
     await waitFor(() => short(reader.records).length >= expected.length);
     expect(short(reader.records).slice(0, expected.length)).toEqual(expected);
+    // Also in what a reader that begins there receives.
+    for (const records of [reader.records, await all(log, { from: { offset: 2 } })])
+      expect(placesOf(records).filter(({ offset }) => offset > 2 && offset <= 5)).toMatchObject(
+        [3, 4, 5].map((offset) => ({ gen: 4, offset })),
+      );
+    expect(placesOf(reader.records).filter(({ offset }) => offset <= 2)).toMatchObject(Array(2).fill({ gen: 3 }));
     reader.stop();
   });
 
@@ -100,8 +110,8 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const running = log.consume$('db', done).subscribe({ error: (error: LogError) => errors.push(error) });
     await waitFor(async () => (await log.committed('db'))?.offset === 2);
     const bucket = await new Kvm(connections[1]).open('rtf-cursors');
-    const { offset, log: id } = (await log.committed('db'))!;
-    await bucket.put(`${name}.db`, JSON.stringify({ offset, log: id, owner: 'another process' }));
+    const { offset, line } = (await log.committed('db'))!;
+    await bucket.put(`${name}.db`, JSON.stringify({ offset, line, owner: 'another process' }));
     writer.send(frame(2));
     await waitFor(() => errors.length > 0);
     expect(errors[0]).toMatchObject({ code: 'consumer-in-use' });
@@ -123,9 +133,10 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const publish = (text: string) => jetstream(connections[0]).publish(`rtf.log.${name}`, text);
     await publish('not a log');
     await expect(append(log, [])).rejects.toMatchObject({ code: 'log-corrupt' });
-    const { log: id } = ((await all(log)).at(-1) as { position: { log: string } }).position;
-    const next = { offset: 2, frames: 1, holes: 0, at: 1_001 };
-    const writer = { log: id, boot: connections[0].info?.server_id, state: [], run: 'a', generation: 0 };
+    const { position } = (await all(log)).at(-1) as { position: Place };
+    expect(position).toEqual({ ...startOf(position.line, 2, 1_001), frames: 1 });
+    const next = position;
+    const writer = { boot: connections[0].info?.server_id, state: [], run: 'a' };
     // A writer that died between two parts of a record.
     await publish(`${headerLine({ ...next, ...writer, next, part: 0, parts: 2 } as never)}{"offset":2,`);
     await append(log, [opened(2_000), frame(2, 2_001)]);
@@ -310,7 +321,7 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     await using _ = server;
     await lastValueFrom(other.consume$('db', done).pipe(take(1)));
     const { position } = reader.records.find((record) => record.type === 'frame')! as never as {
-      position: LogPosition;
+      position: Place;
     };
     await server.broker.kill();
     server.broker.wipe();

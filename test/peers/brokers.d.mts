@@ -6,6 +6,7 @@ export type BrokerKind = 'nats' | 'redis';
 export interface RunningBroker {
   readonly kind: BrokerKind | 'nats-core';
   readonly port: number;
+  readonly pid: number | undefined;
   /** Starts it again, on the same port. */
   readonly start: () => Promise<void>;
   readonly kill: () => Promise<void>;
@@ -18,6 +19,14 @@ export const startBroker: (
   folder: string,
   moreArgs?: readonly string[],
 ) => Promise<RunningBroker>;
+export const startNatsCluster: (
+  folder: string,
+  stream: string,
+) => Promise<{
+  readonly ports: readonly number[];
+  readonly kill: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}>;
 export const connectEngine: (
   kind: BrokerKind,
   port: number,

@@ -88,6 +88,10 @@ export const startNatsCluster = async (folder, stream) => {
       await killed.kill();
     },
     start: () => killed.start(),
+    stop: async () => {
+      await connection.close();
+      await Promise.all(servers.map((server) => server.kill()));
+    },
   };
 };
 

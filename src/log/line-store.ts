@@ -1,0 +1,87 @@
+import type { Observable } from 'rxjs';
+import type { Head } from '../protocol/place.js';
+
+/** Reads the head of a message; `undefined` if the bytes aren't one. */
+export type HeadOf = (bytes: Uint8Array) => Head | undefined;
+
+/** `fenced`: something else was stored. `away`: no answer. `full`: the store takes nothing. */
+export type LineRefusal = 'fenced' | 'away' | 'full';
+
+/** What became of appended messages: all before the offset `upTo` are stored, or one was refused, and all after it. */
+export type Stored = { readonly upTo: number } | { readonly refused: LineRefusal; readonly error: unknown };
+
+/**
+ * Stores the messages of a line, in order, for a while. Only offsets count: the numbers of a store never leave it.
+ *
+ * A store never decides what a reader emits: messages may come twice, or be of a replaced owner. `between` decides.
+ */
+export interface LineStore {
+  /**
+   * Returns the head of the last message; `undefined` if the store is empty. Asks the server that decides about writes,
+   * and creates the store if it's missing. What is appended next follows this message. Rejects if there's no answer.
+   */
+  end(): Promise<Head | undefined>;
+  /**
+   * Stores a message after the one that was appended last, or after the last `end()`, without waiting: if one is
+   * refused, so are all that follow, until `end()` is called again. Subscribers of the subject `rtf.v2.<account>.feed`
+   * receive it, also if the store refuses it; but a store may keep the messages of a replaced owner from them. `isAgain`:
+   * it was sent before, so only the store gets it. Generations begin with 1.
+   */
+  append(head: Head, bytes: Uint8Array, isAgain?: boolean): void;
+  /** Emits what became of messages; not for each one, and possibly while `append` runs. */
+  readonly stored$: Observable<Stored>;
+  /**
+   * Emits the messages from the one that contains the offset `from` to the newest, in order, and ends. Begins later if
+   * the store has removed that one. Rejects if there's no answer.
+   */
+  read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Returns the offset of the oldest message that isn't earlier than `at`, in epoch ms; `undefined` if there's none. */
+  since(at: number): Promise<number | undefined>;
+  /** Returns what the store holds; `undefined` if it's empty. */
+  extent(): Promise<LineExtent | undefined>;
+}
+
+/** What a store holds: the offsets from `from` to before `to`, and the size of the messages. */
+export interface LineExtent {
+  readonly from: number;
+  readonly to: number;
+  readonly bytes: number;
+}
+
+/** What a store in memory, on NATS or on Redis keeps, in ms and bytes, and how long it waits for answers. */
+export const lineLimits = Object.freeze({
+  ...{ maxAgeMs: 60_000, maxBytes: 64 * 1024 * 1024 },
+  /** No answer to what was appended for so long is a refusal. */
+  ...{ requestMs: 2_000, answerMs: 1_000 },
+});
+
+/** The subject on which all engines deliver what is appended. An owner without a store publishes to it. */
+export const liveSubject = (account: string): string => `rtf.v2.${account}.feed`;
+
+/** Whether a message has the record `from`, or is after it. What has no records is read with those that follow. */
+export const reaches = ({ offset, count }: Head, from: number): boolean => offset + Math.max(count, 1) > from;
+
+/** Returns what a store holds, if it knows its first and last message. */
+export const extentOf = (first: Head | undefined, last: Head | undefined, bytes: number): LineExtent | undefined =>
+  first && last && { from: first.offset, to: last.offset + last.count, bytes };
+
+/**
+ * Finds the first message with a property that all later ones have too.
+ *
+ * @param keys - the numbers to search: the first, and the one after the last
+ * @param next - returns the first message at a number or after it
+ */
+export const firstWhere = async <T extends { readonly key: number; readonly head: Head }>(
+  [low, high]: readonly [number, number],
+  next: (key: number) => Promise<T | undefined>,
+  isFound: (head: Head) => boolean,
+): Promise<T | undefined> => {
+  let found: T | undefined;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const message = await next(middle);
+    if (message !== undefined && !isFound(message.head)) low = message.key + 1;
+    else [high, found] = [middle, message ?? found];
+  }
+  return found;
+};

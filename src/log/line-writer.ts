@@ -1,0 +1,110 @@
+import { SizedQueue } from '../operators/bounded/ring.js';
+import type { Head } from '../protocol/place.js';
+import type { LineStore, Stored } from './line-store.js';
+
+interface Waiting {
+  readonly head: Head;
+  readonly data: Uint8Array;
+  readonly bytes: number;
+}
+
+/** Beyond that, the oldest is forgotten. Readers that lack it get a gap with its number. */
+const maxWaitingBytes = 16 * 1024 * 1024;
+/** Between two questions to a store that doesn't answer, in ms. */
+const [firstRetryMs, maxRetryMs] = [100, 2_000];
+
+interface WriterHandlers {
+  /** The store has refused something, or answers again (`undefined`). */
+  readonly refused: (error: unknown) => void;
+}
+
+/**
+ * Appends one generation to a line, and sends again what the store has refused. `writing`: each message follows the one
+ * before. `recovering`: it asks where the line ends, and messages are only heard live. `fenced`: another generation
+ * continues the line. `closed`: it has ended.
+ */
+export class LineWriter {
+  readonly #store: LineStore;
+  readonly #handlers: WriterHandlers;
+  readonly #waiting = new SizedQueue<Waiting>();
+  #state: 'writing' | 'recovering' | 'fenced' | 'closed' = 'writing';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: LineStore, handlers: WriterHandlers) {
+    this.#store = store;
+    this.#handlers = handlers;
+  }
+
+  append(head: Head, data: Uint8Array): void {
+    this.#store.append(head, data);
+    if (this.#state === 'fenced' || this.#state === 'closed') return;
+    this.#waiting.push({ head, data, bytes: data.byteLength });
+    while (this.#waiting.bytes > maxWaitingBytes) this.#waiting.shift();
+  }
+
+  /** Handles what the store says. */
+  stored(stored: Stored): void {
+    if (this.#state === 'writing' && 'upTo' in stored) this.#forget(stored.upTo);
+    if (this.#state !== 'writing' || !('refused' in stored)) return;
+    if (stored.refused !== 'fenced') this.#handlers.refused(stored.error);
+    this.#state = 'recovering';
+    void this.#recover(firstRetryMs);
+  }
+
+  /** The store can be reached again. */
+  retry(): void {
+    if (this.#timer === undefined) return;
+    this.#stopTimer();
+    void this.#recover(firstRetryMs);
+  }
+
+  close(): void {
+    this.#stopTimer();
+    this.#state = 'closed';
+    this.#waiting.clear();
+  }
+
+  async #recover(retryMs: number): Promise<void> {
+    try {
+      const end = await this.#store.end();
+      if (this.#state === 'recovering') this.#goOn(end);
+    } catch (error) {
+      if (this.#state !== 'recovering') return;
+      this.#handlers.refused(error);
+      this.#timer = setTimeout(() => {
+        this.#stopTimer();
+        void this.#recover(Math.min(2 * retryMs, maxRetryMs));
+      }, retryMs);
+    }
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Sends again what the line lacks. Its readers have heard it already. */
+  #goOn(end: Head | undefined): void {
+    this.#handlers.refused(undefined);
+    const own = this.#waiting.newest?.head;
+    if (own && end && end.gen > own.gen) {
+      this.#state = 'fenced';
+      return this.#waiting.clear();
+    }
+    this.#state = 'writing';
+    if (own && end?.gen === own.gen && end.line === own.line) this.#forget(end.offset + end.count);
+    for (let n = 0; n < this.#waiting.size; n += 1) {
+      const { head, data } = this.#waiting.at(n);
+      this.#store.append(head, data, true);
+    }
+  }
+
+  #forget(upTo: number): void {
+    for (
+      let { oldest } = this.#waiting;
+      oldest && oldest.head.offset + oldest.head.count <= upTo;
+      { oldest } = this.#waiting
+    )
+      this.#waiting.shift();
+  }
+}

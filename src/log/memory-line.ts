@@ -1,0 +1,65 @@
+import { Subject } from 'rxjs';
+import type { Head } from '../protocol/place.js';
+import { misplaced } from './line-appender.js';
+import { extentOf, lineLimits, type LineStore, reaches, type Stored } from './line-store.js';
+
+interface Kept {
+  readonly head: Head;
+  readonly bytes: Uint8Array;
+  readonly storedAt: number;
+}
+
+/** What the stores of one line share. */
+export interface LineMemory {
+  readonly messages: Kept[];
+  bytes: number;
+}
+
+/** Stores a line in memory. @param publish - sends a message to the subscribers of the line */
+export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => void): LineStore => {
+  const { messages } = memory;
+  const stored$ = new Subject<Stored>();
+  /** What the next message follows. Another one in its place is of another owner. */
+  let last = messages.at(-1);
+  let isFenced = false;
+  // Like the answer of a server, it comes later.
+  const report = (stored: Stored): void => queueMicrotask(() => stored$.next(stored));
+  const first = (isFound: (head: Head) => boolean): number => messages.findIndex(({ head }) => isFound(head));
+
+  return {
+    stored$: stored$.asObservable(),
+    end: () => {
+      [last, isFenced] = [messages.at(-1), false];
+      return Promise.resolve(last?.head);
+    },
+    append: (head, bytes, isAgain = false) => {
+      // As with Redis, nobody hears a replaced owner.
+      if (isFenced) return;
+      const problem = messages.at(-1) === last ? misplaced(last?.head, head) : 'fenced';
+      isFenced = problem === 'fenced';
+      if (isFenced) return report({ refused: 'fenced', error: new Error('Another replica continues the line') });
+      report({ upTo: head.offset + head.count });
+      if (problem === 'stored') return;
+      // A line that begins anew has other offsets.
+      if (last?.head.line !== head.line) [messages.length, memory.bytes] = [0, 0];
+      const storedAt = Date.now();
+      last = { head, bytes, storedAt };
+      messages.push(last);
+      memory.bytes += bytes.byteLength;
+      // The newest one stays, because it says where the line ends.
+      for (let [oldest] = messages; oldest !== undefined && oldest !== last; [oldest] = messages) {
+        if (storedAt - oldest.storedAt <= lineLimits.maxAgeMs && memory.bytes <= lineLimits.maxBytes) break;
+        memory.bytes -= oldest.bytes.byteLength;
+        messages.shift();
+      }
+      if (!isAgain) publish(bytes);
+    },
+    // eslint-disable-next-line @typescript-eslint/require-await -- other stores have to wait
+    read: async function* (from, signal) {
+      const start = first((head) => reaches(head, from));
+      for (const { bytes } of start < 0 ? [] : messages.slice(start)) if (!signal.aborted) yield bytes;
+    },
+    since: (at) => Promise.resolve(messages[first((head) => head.at >= at)]?.head.offset),
+    extent: () => Promise.resolve(extentOf(messages[0]?.head, messages.at(-1)?.head, memory.bytes)),
+  };
+};
