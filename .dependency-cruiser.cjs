@@ -48,6 +48,9 @@ const rows = {
       'log/log-error.ts',
       'operators/items/async-context.ts',
       'type log/append.ts',
+      'log/line-reader.ts',
+      'log/line-store.ts',
+      'log/line-writer.ts',
       'type log/feed-log.ts',
       'rxjs',
       'io-ts',
@@ -56,14 +59,16 @@ const rows = {
   ],
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
-  'cluster/engine.ts': ['rxjs'],
+  'cluster/engine.ts': ['log/line-store.ts', 'log/memory-line.ts', 'rxjs'],
   'nats/': [
     ...['cluster/engine.ts', 'protocol/', 'operators/', 'log/', 'rxjs', 'node:'],
     ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv'],
   ],
-  'redis/': ['cluster/engine.ts', 'protocol/', 'type ioredis', 'rxjs', 'node:'],
+  'redis/': [
+    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/line-appender.ts', 'type ioredis', 'rxjs', 'node:'],
+  ],
   // The tests of an engine.
-  'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
+  'testing/': ['protocol/', 'cluster/engine.ts', 'type log/line-store.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'testing/'],
     ...['transport/connect.ts', 'transport/proxy-for.ts', 'transport/proxy-from-environment.ts'],

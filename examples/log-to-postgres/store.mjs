@@ -25,19 +25,19 @@ const psql = async (/** @type {string} */ script) => {
 const field = (/** @type {string} */ text) =>
   text.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
 
-const [log = '', start = '0'] = (
+const [line = '', start = '0'] = (
   await psql(`
 set client_min_messages = warning;
 create table if not exists frames (at timestamptz, payload text);
-create table if not exists position (one boolean primary key default true, log text, next bigint);
+create table if not exists position (one boolean primary key default true, line text, next bigint);
 insert into position values (true, '', 0) on conflict do nothing;
-select log, next from position;
+select line, next from position;
 `)
 ).split('|');
 let next = Number(start);
 console.log(`from ${next}`);
 
-for await (const records of feedLog(folder).read({ from: log === '' ? 'earliest' : { log, offset: next } })) {
+for await (const records of feedLog(folder).read({ from: line === '' ? 'earliest' : { line, offset: next } })) {
   const stored = records.filter((record) => record.type !== 'watermark' && record.offset !== undefined);
   const position = stored.at(-1)?.position;
   if (position === undefined) continue; // only the time has moved
@@ -48,7 +48,7 @@ for await (const records of feedLog(folder).read({ from: log === '' ? 'earliest'
   await psql(`
 begin;
 do $$ begin
-  update position set log = '${position.log}', next = ${position.offset} where next = ${next};
+  update position set line = '${position.line}', next = ${position.offset} where next = ${next};
   if not found then raise exception 'another process has stored these records'; end if;
 end $$;
 copy frames from stdin;

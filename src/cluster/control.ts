@@ -1,6 +1,7 @@
 import { filter, map, type Observable } from 'rxjs';
 import * as t from 'io-ts';
 import { isRight, tryCall } from '../protocol/type-guards.js';
+import { liveSubject } from '../log/line-store.js';
 import { Eviction, readKey, writeKey } from './election/cluster-key.js';
 import { type CallResult, type EffectOf, type Input, Offer, Ownership, Presence, Report } from './election/election.js';
 import type { ClusterEngine } from './engine.js';
@@ -12,9 +13,9 @@ export const subjectsOf = (account: string) => {
   const of = (name: string): string => `rtf.v1.${account}.${name}`;
   return {
     key: `rtf.v1.${account}`,
-    /** Frames and events of the owner, and its beats. */
-    feed: of('feed'),
-    /** Beats of owners once more, since an owner doesn't receive messages with its own frames. */
+    /** Frames and events of the owner. A store of the engine keeps them. */
+    feed: liveSubject(account),
+    /** Beats of owners. */
     beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),

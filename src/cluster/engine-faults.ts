@@ -239,6 +239,7 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
     failures$: (engine.failures$ ?? NEVER).pipe(inOwnContext()),
     read: (key) => faults.during('read', () => engine.read(key), timing.callMs, unreadableKey),
     compareAndSet: (...args) => faults.during('write', () => engine.compareAndSet(...args)),
+    ...(engine.line && { line: engine.line.bind(engine) }),
     maxMessageBytes: () => engine.maxMessageBytes?.(),
     publish: (...message) => void publish(...message),
     subscribe: (subject) => subscribed(() => engine.subscribe(subject)),

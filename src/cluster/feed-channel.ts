@@ -4,13 +4,16 @@ import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { clampMs } from '../protocol/validate.js';
 import type { ClusterSettings } from './cluster-options.js';
+import { LineReader } from '../log/line-reader.js';
+import type { LineStore } from '../log/line-store.js';
+import { LineWriter } from '../log/line-writer.js';
 import { type Subjects, subjectsOf } from './control.js';
 import { areOfDifferentSources } from './election/cluster-key.js';
 import type { Election, Report } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
 import { type EmitEvent, Follower } from './follower.js';
-import { Decoder, encode, type FeedMessage, type PlainMessage } from './messages.js';
+import { Decoder, encode, type FeedMessage, headOf, type MessageHead, type PlainMessage } from './messages.js';
 import { Outbox, Publisher } from './publisher.js';
 
 interface FeedChannelParts {
@@ -18,6 +21,8 @@ interface FeedChannelParts {
   readonly faults: EngineFaults;
   readonly election: () => Election;
   readonly event: EmitEvent<OwnerChanged>;
+  /** Shows an event that this replica doesn't emit. */
+  readonly show: (event: LifecycleEvent) => void;
   readonly heard: (report: Report) => void;
   readonly error: (error: unknown) => void;
 }
@@ -45,10 +50,18 @@ export class FeedChannel {
   readonly #outbox: Outbox;
   readonly #watchdog: NodeJS.Timeout;
   readonly #watchMs: number;
+  /** Where the owner's messages are kept for a while; `undefined` if the engine has no store. */
+  readonly #store: LineStore | undefined;
+  readonly #reader: LineReader<FeedMessage>;
+  readonly #others = new Subscription();
+  #writer: LineWriter | undefined;
+  /** Whether this owner's generation is about to begin. */
+  #isBeginning = false;
   #timer: NodeJS.Timeout | undefined;
   /** For how many watchdog ticks no owner's message has arrived, this replica's included. */
   #quietTicks = 0;
-  #source = { subject: '', subscription: new Subscription() };
+  /** What it listens to. `isOwn`: this replica emits its own frames, and only needs the beats of other owners. */
+  #source: { readonly isOwn: boolean; readonly subscription: Subscription } | undefined;
 
   constructor(
     feed: Feed,
@@ -60,9 +73,22 @@ export class FeedChannel {
     this.#subjects = subjectsOf(account);
     this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
     this.follower = new Follower(feed, parts.event);
+    this.#store = parts.engine.line?.(account, headOf);
+    // The store has messages of earlier runs of this process, too.
+    const stored = new Decoder(feed, maxFrameBytes, () => '');
+    this.#reader = new LineReader({
+      store: this.#store,
+      decode: (bytes) => stored.decode(bytes),
+      place: () => this.follower.line,
+      receive: (message) => this.#follow(message),
+      join: (message) => this.follower.join(message),
+      fetched: () => undefined,
+      refused: (error) => this.#storeRefused(error),
+    });
+    if (this.#store) this.#others.add(this.#store.stored$.subscribe((stored) => this.#writer?.stored(stored)));
     this.#outbox = new Outbox(
       this.#publisher,
-      (bytes) => this.publish(this.#subjects.feed, bytes),
+      (bytes, head) => this.#append(head, bytes),
       () => Math.min(batchBytes, parts.engine.maxMessageBytes?.() ?? Infinity),
     );
     this.#watchMs = clampMs((leaseMs + timing.silenceMarginMs) / silenceTicks);
@@ -71,48 +97,59 @@ export class FeedChannel {
 
   /**
    * Sets what the next messages report; `undefined` if this replica doesn't own. `isServing`: it owns, and no other
-   * replica is known to.
+   * replica is known to. `isOffered`: the previous owner has offered the ownership.
    */
-  report(report: Report | undefined, epoch: number, isServing: boolean): void {
+  report(report: Report | undefined, isServing: boolean, isOffered: boolean): void {
     if (report !== undefined) {
-      if (report.gen !== this.#publisher.place.gen) {
-        this.#outbox.flush();
-        this.#publisher.continue(this.follower.timeAt(performance.now()), Date.now());
-      }
-      this.#publisher.report(report, epoch);
+      if (report.gen !== this.#publisher.place.gen) this.#outbox.flush();
+      this.#publisher.report(report, performance.now(), isOffered);
     }
     // An owner that emits its own frames only needs the beats of other owners.
     const isSource = isServing && report !== undefined && this.follower.follows(report.gen, report.owner);
-    this.#listen(isSource ? this.#subjects.beats : this.#subjects.feed);
+    this.#listen(isSource);
+    this.#begin();
   }
 
   frame(frame: Frame): void {
+    if (this.#publisher.hold(frame)) return this.#begin();
     if (!this.#isSilent) this.#outbox.frame(frame);
     // If its own beats don't come back, the follower must check that this replica's frames still arrive.
-    if (!this.#isSource || !this.follower.expects(this.#publisher)) {
-      this.#follow(this.#publisher.frame(frame));
-      return;
-    }
-    this.#publisher.count();
-    this.follower.next(frame, this.#publisher.timeOf(frame));
+    if (!this.#isSource || !this.follower.expects(this.#publisher))
+      return this.follower.receive(this.#publisher.frame(frame), performance.now());
+    const at = this.#publisher.timeOf(frame);
+    this.#publisher.count(at);
+    this.follower.next(frame, at);
   }
 
   /** Returns whether this replica emits the event, too. */
   event(event: LifecycleEvent): boolean {
-    return this.#send(this.#publisher.event(event));
+    if (!this.#publisher.accepts(event)) return false;
+    if (!this.#publisher.hold(event)) this.#send(this.#publisher.event(event));
+    return true;
   }
 
-  beat(report: Report, epoch: number): void {
-    this.#publisher.report(report, epoch);
+  beat(report: Report): void {
+    this.#publisher.report(report, performance.now(), false);
+    this.#outbox.flush();
     const beat = this.#publisher.beat(Date.now());
-    this.#outbox.message(beat);
-    if (report.phase !== 'open') for (const each of this.#publisher.reports()) this.#outbox.message(each);
-    this.publish(this.#subjects.beats, encode(beat));
-    if (report.phase !== 'free') this.#follow(beat);
+    const bytes = encode(beat);
+    // A store keeps all that comes on the subject of the feed. Without one, a beat comes after the messages before it.
+    if (this.#store === undefined) this.publish(this.#subjects.feed, bytes);
+    this.publish(this.#subjects.beats, bytes);
+    if (report.phase !== 'free') this.follower.receive(beat, performance.now());
   }
 
   end(gen: number): void {
-    this.#send(this.#publisher.end(gen, Date.now()));
+    if (gen === this.#publisher.place.gen) {
+      // What has waited is published before the end. Otherwise the next owner would wait for an end that never comes.
+      if (this.#publisher.hasOpened) this.#begin(true);
+      // The previous owner may still be connected, so this generation has no place in the line.
+      for (const each of this.#publisher.drop()) if (each.type !== 'frame') this.#parts.show(each);
+    }
+    const end = this.#publisher.end(gen, Date.now());
+    if (end) this.#send(end);
+    this.#writer?.close();
+    this.#writer = undefined;
   }
 
   publish(subject: string, bytes: Uint8Array): void {
@@ -124,53 +161,96 @@ export class FeedChannel {
     this.#outbox.flush();
   }
 
+  /** The engine is reachable, or isn't. @param isFollowing - whether this replica has no connection to the service */
+  connected(isConnected: boolean, isFollowing: boolean): void {
+    if (isConnected) this.#writer?.retry();
+    if (isConnected && isFollowing && this.follower.line) void this.#reader.catchUp();
+    if (!isConnected && isFollowing && this.#store === undefined) this.follower.away('away');
+  }
+
   close(): void {
     clearTimeout(this.#timer);
     clearInterval(this.#watchdog);
-    this.#source.subscription.unsubscribe();
+    this.#source?.subscription.unsubscribe();
+    this.#others.unsubscribe();
+    this.#reader.close();
+    this.#writer?.close();
   }
 
   /** Whether this replica's frames are emitted directly, not through the engine. */
   get #isSource(): boolean {
-    return this.#source.subject === this.#subjects.beats;
+    return this.#source?.isOwn === true;
   }
 
   get #isSilent(): boolean {
     return this.#quietTicks * this.#watchMs > this.#leaseMs * silentLeases;
   }
 
-  #send(message: PlainMessage | undefined): boolean {
-    if (message === undefined) return false;
+  #send(message: PlainMessage): void {
     if (!this.#isSilent) this.#outbox.message(message);
-    return this.#follow(message);
+    this.follower.receive(message, performance.now());
   }
 
-  #follow(message: FeedMessage): boolean {
-    const isIgnored = this.follower.receive(message, performance.now());
-    this.#schedule();
-    return !isIgnored;
+  #follow(message: FeedMessage): void {
+    this.follower.receive(message, performance.now());
+    this.#begin();
   }
 
-  #schedule(): void {
+  #append(head: MessageHead, bytes: Uint8Array): void {
+    if (this.#writer === undefined) this.publish(this.#subjects.feed, bytes);
+    else this.#writer.append(head, bytes);
+  }
+
+  #storeRefused(error: unknown): void {
+    if (error === undefined) this.#parts.faults.worked('store');
+    else this.#parts.faults.failed('store', error);
+  }
+
+  /** Begins this owner's generation in the line once the previous one has ended, and publishes what has waited. */
+  #begin(isLeaving = false): void {
     clearTimeout(this.#timer);
-    const at = this.follower.nextTick;
+    if (this.#isBeginning && !isLeaving) return;
+    const at = this.#publisher.beginsAt(this.follower, this.#leaseMs);
     // A subscriber can end the replica.
-    if (at === undefined || this.#source.subscription.closed) return;
-    const tick = (): void => {
-      this.follower.tick(performance.now());
-      this.#schedule();
-    };
-    this.#timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
+    if (at === undefined || this.#source?.subscription.closed) return;
+    const now = performance.now();
+    if (isLeaving) return this.#beginNow();
+    if (at > now) this.#timer = setTimeout(() => this.#begin(), clampMs(Math.ceil(at - now)));
+    else if (this.#store) void this.#beginAfter(this.#reader.catchUp());
+    else this.#beginNow();
   }
 
-  #listen(subject: string): void {
-    if (subject === this.#source.subject) return;
+  /** The line may be longer than what has arrived here. */
+  async #beginAfter(caughtUp: Promise<void>): Promise<void> {
+    this.#isBeginning = true;
+    await caughtUp;
+    this.#isBeginning = false;
+    const at = this.#publisher.beginsAt(this.follower, this.#leaseMs);
+    if (at === undefined || this.#source?.subscription.closed) return;
+    this.#beginNow();
+  }
+
+  #beginNow(): void {
+    const store = this.#store;
+    this.#writer?.close();
+    this.#writer = store && new LineWriter(store, { refused: (error) => this.#storeRefused(error) });
+    const now = performance.now();
+    for (const each of this.#publisher.begin(this.follower, this.follower.timeAt(now), Date.now())) {
+      if (each.type === 'frame') this.frame(each);
+      else this.#send(this.#publisher.event(each));
+    }
+  }
+
+  #listen(isOwn: boolean): void {
+    if (isOwn === this.#source?.isOwn) return;
     const { engine, error } = this.#parts;
-    const before = this.#source.subscription;
+    const { feed, beats } = this.#subjects;
+    const before = this.#source?.subscription;
     const subscription = new Subscription();
-    this.#source = { subject, subscription };
-    subscription.add(engine.subscribe(subject).subscribe({ next: (bytes) => this.#receive(bytes), error }));
-    before.unsubscribe();
+    this.#source = { isOwn, subscription };
+    for (const subject of isOwn ? [beats] : this.#store ? [feed, beats] : [feed])
+      subscription.add(engine.subscribe(subject).subscribe({ next: (bytes) => this.#receive(bytes), error }));
+    before?.unsubscribe();
   }
 
   #receive(bytes: Uint8Array): void {
@@ -180,7 +260,7 @@ export class FeedChannel {
     const message = this.#decoder.decode(bytes);
     if (message === undefined) return;
     const isOther = areOfDifferentSources(election().settings.replica, message.owner);
-    if (message.phase !== 'free' && !isOther) this.#follow(message);
+    if (message.phase !== 'free' && !isOther) this.#reader.receive(message, bytes.byteLength);
     if (message.kind === 'beat') heard(message);
   }
 
@@ -188,10 +268,16 @@ export class FeedChannel {
   #watch(): void {
     const { engine, faults, election } = this.#parts;
     const { isConnected, state } = election();
-    const isExpected = isConnected && !['left', 'stopped', 'evicted'].includes(state.name);
+    // What was missed is fetched, so a short outage of the engine is none of the feed.
+    const isFetching = this.#store !== undefined && !this.#isSource;
+    const isExpected = (isConnected || isFetching) && !['left', 'stopped', 'evicted'].includes(state.name);
     this.#quietTicks = isExpected ? this.#quietTicks + 1 : 0;
+    // The owner may have gone before its last messages arrived.
+    if (this.#quietTicks > 0 && isConnected && this.#writer === undefined && this.follower.line)
+      void this.#reader.catchUp();
     if (this.#quietTicks === 0 || this.#quietTicks % silenceTicks !== 0) return;
-    if (!this.#isSource) this.follower.away('behind');
+    if (!this.#isSource) this.follower.away(isConnected ? 'behind' : 'away');
+    if (!isConnected) return;
     engine.resubscribe();
     // Another fault explains why there's no owner.
     if ((faults.current?.operation ?? 'subscribe') !== 'subscribe') return;

@@ -4,7 +4,7 @@ import { showEvents } from '../feed/diagnostics.js';
 import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { checkFeed } from '../protocol/contract.js';
-import type { PositionedFeed } from '../protocol/position.js';
+import type { PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import type { AppendOptions } from '../log/append.js';

@@ -1,405 +1,342 @@
 import type { ClusterEvent, Disconnected, FeedEvent, Gap, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import { clusterMeanings, createTradeFeedError } from '../protocol/failures/classify.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { createGap, type Outage } from '../protocol/feed-state.js';
+import { createGap, notBefore, type Outage } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import { type Frame, frameAt } from '../protocol/frame.js';
-import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/position.js';
+import {
+  afterRecord,
+  between,
+  type Countable,
+  missedBetween,
+  type Place,
+  type PositionedFeed,
+} from '../protocol/place.js';
 import type { Ownership } from './election/election.js';
-import { timing } from './election/timing.js';
-import type { FeedMessage, MessageHead } from './messages.js';
-import { type Publisher, shifted } from './publisher.js';
+import type { FeedMessage } from './messages.js';
+import { notBegun, type Publisher, shifted } from './publisher.js';
 
 interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
-  /** How many frames of the owner came before it; `undefined` if its connection ended as well, or its generation did. */
-  readonly frames?: number | undefined;
-  /** With `deliveryDelayMs`, it goes on after its gap, and frames arrive meanwhile. */
-  readonly isRest?: true | undefined;
+  /** Where messages began to be missing: the place of a client that resumes before the gap. */
+  readonly since?: Place | undefined;
+  /** `away`: messages may be missing. `rest`: with `deliveryDelayMs`, it goes on after its gap, and frames arrive. */
+  readonly is?: 'away' | 'rest' | undefined;
 }
 
 export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added) => void;
 
 /** How much faster one machine's clock may run than another's. */
 const maxDrift = 0.001;
-/** How many messages, and bytes of frames, may wait. Beyond that, the new generation begins before the `end`. */
-const maxHeld = 10_000;
-const maxHeldBytes = 64 * 1024 * 1024;
+
+/** The owner's connection, as the subscribers know it. `away`: it was open when messages stopped. */
+type Connection = 'new' | 'open' | 'down' | 'away';
 
 /**
- * Emits the current owner's frames and events, in order and once, with a `gap` in place of those that didn't arrive.
+ * Emits the owners' frames and events in the order of the line, once, with a `gap` in place of those that didn't arrive.
  * Has no timer and no I/O. `now` is a monotonic time in ms.
  */
 export class Follower implements PositionedFeed {
   readonly #feed: Feed;
   readonly #emit: EmitEvent<OwnerChanged>;
-  #gen = 0;
-  #owner = '';
-  #run = '';
-  /** The number of the next frame or event of this generation, and that of the next frame. */
-  #sequence = 0;
-  #frames = 0;
-  #connection = 0;
-  /** When the stream's last item was, and the last report of another owner that was emitted. */
-  #lastAt = 0;
-  #shownAt = 0;
-  /** Added to this owner's times. */
-  #shift = 0;
-  /**
-   * The stream's time minus the monotonic clock. Messages arrive late but never early, so the largest difference that
-   * any message has shown is the best estimate.
-   */
-  #lead = { ms: 0, at: 0 };
-  /** Why no messages arrive, while none do. */
-  #isAway: 'away' | 'behind' | undefined;
-  /** Whether the engine was unreachable. The machine may have been suspended, and its monotonic clock stopped. */
-  #wasCutOff = false;
-  /** Reports emitted since the last failure, from an owner that has no connection. */
-  #reported: readonly string[] = [];
-  #hasEnded = false;
-  /** Waiting messages of the next generations, and when the first one arrived. */
-  #hold: { readonly messages: FeedMessage[]; bytes: number; readonly since: number } | undefined;
-  /** When the last message of this generation arrived. */
-  #heardAt = 0;
-  /** Whether no connection was complete yet, or has ended, so that nothing is missing before. */
-  #isFirst = true;
+  /** Where it is in the line; the time of the stream is `at`. */
+  #place: Place | undefined;
+  /** The owner that it emits, whether that one has sent its `end`, and what is added to its times. */
+  #owner = { gen: 0, id: '', hasEnded: false, laterMs: 0 };
+  #connection: Connection = 'new';
+  /** How many connections have opened, and from when on frames of the last one can be missing. */
+  #opened = { count: 0, from: -Infinity };
   /** The current outage. Its gap follows once the owner's connection is complete. */
   #outage: OpenOutage | undefined;
-  /** How the owner's connection settles, as its last message says. */
-  #settling: MessageHead['settling'];
-  /** Whether the last event about the connection says that it's down. */
-  #isDown = false;
-  /** Where the next gap can begin: when the first connection opened, or the last gap ended. */
-  #reportedTo = 0;
-  /** When the current connection opened. */
-  #openedAt = 0;
-  // A client that resumes before the gap receives `opened` and the gap, so only the gap moves the position.
-  #beforeGap: FeedPosition | undefined;
+  /**
+   * The stream's time minus the monotonic clock, when a message last arrived. Messages arrive late but never early, so the
+   * largest difference that any message has shown is the best estimate.
+   */
+  #lead = { ms: -Infinity, at: -Infinity };
 
   constructor(feed: Feed, emit: EmitEvent<OwnerChanged>) {
     this.#feed = feed;
     this.#emit = emit;
   }
 
-  /** Returns whether it ignores a report. */
-  receive(message: FeedMessage, now: number): boolean {
-    if (message.kind === 'report') return !this.#receiveReport(message, now);
-    if (message.gen > this.#gen) this.#receiveNext(message, now);
-    else if (message.gen === this.#gen && message.owner === this.#owner) {
-      this.#heardAt = now;
-      this.#receiveCurrent(message, now);
-      if (this.#hasEnded) this.#release(now);
-    }
-    return false;
+  receive(received: FeedMessage, now: number): void {
+    if (received.line === notBegun || this.#isOutdated(received)) return;
+    const laterMs = this.#laterMs(received, now);
+    const message = later(received, laterMs);
+    const have = this.#place;
+    const answer = between(have, message);
+    const isNext = answer.type === 'next';
+    const isNew = have?.gen !== message.gen;
+    if (answer.type === 'old' || (isNext && !isNew && !this.#provesTime(message))) return;
+    // A gap can end before it's published.
+    if (!isEvent(message, 'gap')) this.#noteTime(message.at, now);
+    const { from: openedAt } = this.#opened;
+    const wasOpen = this.#connection === 'open';
+    this.#owner = { gen: message.gen, id: message.owner, hasEnded: message.kind === 'end', laterMs };
+    if (have && isNew && this.#connection !== 'new') this.#changeOwner(message, have);
+    if (have && !isNext) this.#miss(message, have);
+    else if (this.#connection === 'away') this.#return(message);
+    if (!isNext || answer.skip === 0) this.#place = { ...placeOf(message), ...(this.#place && timesOf(this.#place)) };
+    if (!isNext) this.#rejoin(message);
+    this.#take(message, isNext ? answer.skip : 0);
+    if (have && wasOpen && isReplaced(message, have))
+      this.#outage ??= { from: Math.max(have.complete, openedAt), failure: replacedAt(have.at) };
+  }
+
+  /** Takes the place after a message, for an owner that has followed nobody. */
+  join(message: FeedMessage): void {
+    const records: readonly Countable[] = message.kind === 'event' ? [message.event] : [];
+    const frames = message.kind === 'batch' ? message.framesOf(0, 0) : [];
+    const { gen, owner: id, kind, at } = message;
+    this.#place = [...records, ...frames].reduce((place, record) => afterRecord(place, record, at), placeOf(message));
+    this.#owner = { gen, id, hasEnded: kind === 'end', laterMs: 0 };
   }
 
   /** Whether a publisher of this replica sends next what this follower emits next. */
   expects({ place }: Publisher): boolean {
-    return place.sequence === this.#sequence && this.follows(place.gen, place.owner) && !this.#isAway;
+    const { offset, gen } = this.#place ?? {};
+    const isComplete = this.#outage === undefined && this.#connection === 'open' && this.#owner.laterMs === 0;
+    return offset === place.offset && gen === place.gen && this.#owner.id === place.owner && isComplete;
   }
 
   /** Emits the expected frame. @param at - when the owner received it, as its messages say */
   next(frame: Frame, at: number): void {
-    this.#lastAt = at + this.#shift;
-    this.#emitFrame(frameAt(frame, this.#lastAt, this.#connection));
+    this.#emitFrame(frameAt(frame, at, this.#opened.count), Infinity);
   }
 
   /** Whether it emits this owner's frames, with no earlier ones left. */
   follows(gen: number, owner: string): boolean {
-    return this.#gen === gen && this.#owner === owner;
+    return this.#place?.gen === gen && this.#owner.id === owner;
   }
 
-  tick(now: number): void {
-    if (now >= (this.nextTick ?? Infinity)) this.#release(now);
-  }
-
-  get nextTick(): number | undefined {
-    return this.#hold && this.#hold.since + timing.holdMs;
-  }
-
-  /** The owner of the newest messages, emitted or waiting. */
-  get followed(): Ownership {
-    return this.#hold?.messages.at(-1) ?? this.emitted;
-  }
-
-  /** The owner of the messages that it emits. */
   get emitted(): Ownership {
-    return { gen: this.#gen, owner: this.#owner };
+    return { gen: this.#owner.gen, owner: this.#owner.id };
+  }
+
+  get hasEnded(): boolean {
+    return this.#owner.hasEnded;
+  }
+
+  /** When the last message arrived. */
+  get heardAt(): number {
+    return this.#lead.at;
   }
 
   /** Whether it has emitted `opened`. */
   get hasOpened(): boolean {
-    return this.#openedAt > 0;
+    return this.#opened.count > 0;
   }
 
-  get position(): FeedPosition | undefined {
-    return this.#beforeGap ?? this.#positionNow();
+  /** The end of what it has emitted or reported as missing. */
+  get line(): Place | undefined {
+    return this.#place;
+  }
+
+  // A client that resumes before the gap receives `opened` and the gap, so only the gap moves the position.
+  get position(): Place | undefined {
+    return this.#outage?.since ?? this.#place;
   }
 
   /** Handles missing messages of the owner. @param why - `away` if the engine is unreachable, `behind` otherwise */
   away(why: 'away' | 'behind'): void {
-    this.#wasCutOff ||= why === 'away';
-    if (this.#gen === 0 || this.#isAway) return;
-    this.#isAway = why;
+    const since = this.#place;
+    if (since === undefined || this.#connection === 'down' || this.#connection === 'away') return;
     // Earlier messages can still arrive, so the time of the stream stays where it is.
-    const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
-    this.#beginOutage(this.#lastAt, failure, this.#frames);
-    this.#emitDown({ type: 'disconnected', at: this.#lastAt, failure });
+    const failure = missing(why, since.at);
+    this.#outage ??= { from: since.complete, failure, since, is: 'away' };
+    this.#connection = this.#connection === 'open' ? 'away' : 'down';
+    this.#emit({ type: 'disconnected', at: since.at, failure });
   }
 
   /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
   timeAt(now: number): number | undefined {
-    return this.#gen === 0 ? undefined : this.#lead.ms + now;
+    return this.#place && this.#lead.ms + now;
   }
 
-  #positionNow(): FeedPosition | undefined {
-    return this.#gen === 0 ? undefined : { run: this.#run, sequence: this.#sequence, frames: this.#frames };
+  /** If the store has lost data, two owners can use the same number, and a later line can have lower ones. */
+  #isOutdated({ gen, owner }: FeedMessage): boolean {
+    const { gen: own = 0 } = this.#place ?? {};
+    return gen < own || (gen === own && owner !== this.#owner.id);
   }
 
-  #receiveNext(message: FeedMessage, now: number): void {
-    const newest = this.#hold?.messages.at(-1);
-    // The previous owner keeps the connection until the new one's is open.
-    const isOpen = message.kind === 'batch' || message.phase === 'open';
-    if (message.kind === 'end' || (!isOpen && (message.kind === 'beat' || newest === undefined))) return;
-    // Its `opened` follows at once, or its gap.
-    if (message.kind === 'beat' && message.sequence === 0 && message.settling !== undefined) return;
-    if (newest && message.gen < newest.gen) return;
-    if (newest && message.gen > newest.gen) this.#release(now);
-    const hold = (this.#hold ??= { messages: [], bytes: 0, since: now });
-    hold.messages.push(message);
-    hold.bytes += message.kind === 'batch' ? message.bytes : 0;
-    if (!this.#isOpen(now) || hold.messages.length > maxHeld || hold.bytes > maxHeldBytes) this.#release(now);
+  /**
+   * Whether nothing of the stream is missing before the time of a beat. An owner that was replaced sends beats while it
+   * has no connection, and one before the `opened` of the next one.
+   */
+  #provesTime({ kind, phase, settling }: FeedMessage): boolean {
+    if (kind !== 'beat' || this.#connection !== 'open' || settling === undefined) return true;
+    const isKnown = this.#outage !== undefined || (this.#place !== undefined && !isComplete(this.#place));
+    return phase === 'open' && isKnown;
   }
 
-  /** Whether messages of the current owner can be under way. */
-  #isOpen(now: number): boolean {
-    return this.#gen !== 0 && !this.#hasEnded && now - this.#heardAt <= timing.silentMs;
+  /**
+   * Returns what to add to a message's time, so that the stream's doesn't go back: an owner that has followed nobody
+   * doesn't know it. If only the first message was handled late, less is enough from then on.
+   */
+  #laterMs({ gen, at }: FeedMessage, now: number): number {
+    const have = this.#place;
+    if (have === undefined) return 0;
+    if (have.gen !== gen) return Math.max(0, have.at - at);
+    const { laterMs } = this.#owner;
+    return laterMs && Math.max(0, have.at - at, Math.min(laterMs, this.#lead.ms + now - at));
   }
 
-  #release(now: number): void {
-    if (this.#hold === undefined) return;
-    const { messages, since } = this.#hold;
-    this.#heardAt = now;
-    this.#hold = undefined;
-    for (const message of messages) {
-      if (message.gen > this.#gen) this.#begin(message, since);
-      // If the store has lost data, two owners can use the same number.
-      if (message.owner === this.#owner) this.#receiveCurrent(message, now);
-    }
-  }
-
-  #begin(message: FeedMessage, now: number): void {
-    const { epoch, gen, owner, sequence, frames, at: sentAt, settling } = message;
-    const isFirst = this.#gen === 0;
-    const from = this.#lastAt;
-    this.#shift = this.#shiftOf(sentAt, now);
-    const at = sentAt + this.#shift;
-    if (this.#shift <= 0) this.#lead = { ms: at - now, at: now };
-    this.#beforeGap ??= this.#positionNow();
-    [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
-    [this.#frames, this.#lastAt, this.#settling] = [frames, at, settling];
-    // This emits the `opened`.
-    this.#sequence = sequence + (isEvent(message, 'opened') ? 1 : 0);
-    [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
-    if (isFirst) {
-      this.#reportedTo = at;
-      return this.#emitOpened(at, settling);
-    }
-    const failure = createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: from });
-    this.#outage = { from: this.#outage?.from ?? from, failure };
+  #changeOwner({ gen, owner, at }: FeedMessage, { complete }: Place): void {
+    const failure = createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: complete });
+    const { from = Math.max(complete, this.#opened.from), since } = this.#outage ?? {};
+    // How many frames there were between two connections is unknown.
+    this.#outage = { from, failure, since: since && { ...since, holes: NaN } };
+    this.#connection = 'down';
+    this.#reach(at);
     this.#emit({ type: 'owner-changed', at, owner, generation: gen });
-    this.#emitOpened(at, settling);
-    if (settling === undefined) this.#endOutage(at);
   }
 
-  #receiveCurrent(message: FeedMessage, now: number): void {
-    // Reports of another owner may have been later.
-    if (this.#isAway) this.#shift = Math.max(this.#shift, this.#lastAt - message.at);
-    // A gap can end before it's published.
-    if (!isEvent(message, 'gap')) this.#noteTime(message.at, now);
-    // An owner's messages come back to it.
-    if (message.sequence < this.#sequence) return;
-    const hasMissed = this.#isAway !== undefined || message.sequence > this.#sequence;
-    if (hasMissed && isWithoutConnection(message)) return this.away('behind');
-    if (isQuiet(message) && !this.#provesTime(message, hasMissed)) {
-      this.#hasEnded ||= message.kind === 'end';
-      return;
-    }
-    const before = this.#lastAt;
-    this.#lastAt = this.#timeOf(message);
-    // The owner's clock was set back.
-    if (this.#lastAt < before) this.#reportedTo = Math.min(this.#reportedTo, this.#lastAt);
-    const frames = this.#frames;
-    const wasComplete = this.#settling === undefined;
-    if (hasMissed) this.#beforeGap ??= this.#positionNow();
-    [this.#sequence, this.#frames, this.#settling] = [message.sequence, message.frames, message.settling];
-    if (hasMissed) this.#receiveAfterLoss(message, before, frames);
-    this.#emitItems(message);
-    if (message.settling === undefined) this.#isFirst = false;
-    // No event says that an owner was replaced.
-    else if (wasComplete && this.#outage === undefined) this.#beginOutage(before, replacedAt(before), undefined);
+  /** Begins an outage, because messages didn't arrive. */
+  #miss(message: FeedMessage, have: Place): void {
+    const known = this.#outage;
+    const failure = known?.failure ?? missing('behind', have.at);
+    const since = known?.since ?? (have.gen === message.gen ? have : { ...have, holes: NaN });
+    this.#outage = { from: known?.from ?? Math.max(have.complete, this.#opened.from), failure, since };
+    // The gap of a connection that settles follows later.
+    const isToldLater = message.settling === undefined || isStatus(message);
+    if (this.#connection === 'open' && !isToldLater) this.#emitDown({ type: 'disconnected', at: have.at, failure });
   }
 
-  /** An event can be older than a beat before it: a gap that ended when its connection opened. */
-  #timeOf(message: FeedMessage): number {
-    const at = message.at + this.#shift;
-    const isLate = message.kind === 'event' && this.#lastAt - at <= timing.maxSkewMs;
-    return isLate || isEvent(message, 'gap') ? Math.max(at, this.#lastAt) : at;
+  /** Messages arrive again, and none is missing. */
+  #return(message: FeedMessage): void {
+    if (this.#outage?.is === 'away') this.#outage = undefined;
+    this.#connection = 'down';
+    if (!isStatus(message) && hasConnection(message)) this.#emitOpened(message.at, message.settling);
   }
 
-  /**
-   * Whether nothing of the stream is missing before the time of a beat, or of an `end`. An owner that was replaced sends
-   * beats while it has no connection, and one before the `opened` of the next one. One that stood still may have been
-   * replaced long before its `end`.
-   */
-  #provesTime({ kind, phase, settling, at }: FeedMessage, hasMissed: boolean): boolean {
-    if (this.#isDown) return kind === 'beat';
-    if (kind === 'end' && at + this.#shift - this.#lastAt > timing.silentMs) return false;
-    return phase === 'open' && (hasMissed || settling === undefined || this.#settling !== undefined);
+  /** Says what the connection is after missing messages, and ends their outage unless the connection settles. */
+  #rejoin(message: FeedMessage): void {
+    const { at, settling } = message;
+    if (isStatus(message) || !hasConnection(message)) return;
+    if (this.#connection !== 'open') this.#emitOpened(at, settling);
+    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at, settling);
   }
 
-  /**
-   * Reports that messages before this one didn't arrive. While the connection settles, an outage goes on.
-   *
-   * @param frames - how many frames came before them
-   */
-  #receiveAfterLoss(message: FeedMessage, from: number, frames: number): void {
-    const { settling } = message;
-    const isKnown = this.#outage !== undefined;
-    const failure = createFailure(clusterMeanings[this.#isAway ?? 'behind'], { stage: 'stream', endedAt: from });
-    [this.#isAway, this.#wasCutOff] = [undefined, false];
-    this.#beginOutage(from, failure, settling === undefined ? frames : undefined);
-    if (isEvent(message, 'opened') || isEvent(message, 'disconnected')) return;
-    if (settling !== undefined && !isKnown && !this.#isDown)
-      this.#emitDown({ type: 'disconnected', at: from, failure });
-    if (this.#isDown) this.#emitOpened(this.#lastAt, settling);
-    if (settling === undefined) this.#endOutage(this.#lastAt);
-  }
-
-  /** Emits what an owner without a connection reports, unless the previous one is still connected. */
-  #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): boolean {
-    const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
-    if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return false;
-    this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];
-    if (this.#gen !== 0) {
-      this.#isAway = 'away';
-      const failure = createFailure(clusterMeanings.away, { stage: 'stream', endedAt: this.#lastAt });
-      this.#beginOutage(this.#lastAt, failure, this.#frames);
-    }
-    const later = this.#shiftOf(at, now);
-    if (this.#gen === 0 && this.#shownAt === 0) this.#lead = { ms: at - now, at: now };
-    this.#shownAt = this.#lastAt = at + later;
-    if (event.type === 'disconnected') this.#isDown = true;
-    this.#emit(shifted(event, later));
-    return true;
-  }
-
-  #emitItems(message: FeedMessage): void {
+  #take(message: FeedMessage, skip: number): void {
+    const place = this.#place;
+    if (place === undefined) return;
+    const { at, settling } = message;
+    const complete = settling === undefined ? Infinity : Math.max(message.complete, place.complete);
     switch (message.kind) {
-      case 'batch': {
-        const frames = message.framesOf(this.#connection, this.#shift);
-        for (const frame of frames) this.#emitFrame(frame);
-        this.#lastAt = Math.max(this.#lastAt, frames.at(-1)?.receivedAt ?? 0);
+      case 'batch':
+        // An owner that has claimed again may have kept its connection.
+        if (this.#connection !== 'open') this.#emitOpened(at, settling);
+        if (this.#outage && this.#outage.is !== 'rest') this.#endOutage(at, settling);
+        for (const frame of message.framesOf(this.#opened.count, 0).slice(skip)) this.#emitFrame(frame, complete);
         return;
-      }
       case 'event':
-        this.#sequence += 1;
-        return this.#emitEvent(shifted(message.event, this.#shift));
+        this.#moveTo(message.event, Math.max(at, place.at), complete);
+        return this.#emitEvent(message.event, settling);
       case 'beat':
-        return this.#emit({ type: 'watermark', at: this.#lastAt });
-      case 'end':
-        this.#hasEnded = true;
+        this.#place = { ...place, at, complete: Math.min(at, complete) };
+        // The record may not have arrived.
+        if (message.event && this.#connection !== 'down') this.#emitEvent(notBefore(message.event, place.at), settling);
+        if (this.#connection !== 'new') this.#emit({ type: 'watermark', at });
         return;
-      case 'report':
+      case 'end':
+        this.#place = { ...place, at: Math.max(place.at, Math.min(at, complete)), complete: Math.min(at, complete) };
     }
   }
 
-  #emitEvent(event: LifecycleEvent): void {
-    if (event.type === 'disconnected') return this.#emitEnd(event);
-    if (event.type === 'gap') return this.#emitGap(event);
-    if (event.type !== 'opened') return this.#emit(event);
-    // One that was replaced opens again without `disconnected`.
-    this.#isFirst &&= this.#isDown;
-    this.#emitOpened(Math.max(event.at, this.#lastAt), this.#settling);
+  #moveTo(record: Countable, at: number, complete: number): void {
+    if (this.#place) this.#place = { ...afterRecord(this.#place, record, at), complete: Math.min(at, complete) };
   }
 
-  #emitEnd(event: Disconnected): void {
+  #emitFrame(frame: Frame, complete: number): void {
+    this.#moveTo(frame, frame.receivedAt, complete);
+    this.#emit(frame);
+  }
+
+  #emitEvent(event: LifecycleEvent, settling: Settling): void {
+    if (event.type === 'gap') return this.#emitGap(event, settling);
+    if (event.type === 'opened') return this.#emitOpened(event.at, settling);
+    if (event.type !== 'disconnected') return this.#emit(event);
     const { at, failure } = event;
     if (failure.stage === 'stream') {
-      this.#isFirst = false;
-      this.#beginOutage(Math.min(failure.endedAt, at), failure, undefined);
+      const from = Math.max(Math.min(failure.endedAt, at), this.#opened.from);
+      this.#outage = { from, failure, ...this.#outage, is: undefined };
     }
     this.#emitDown(event);
   }
 
   #emitDown(event: Disconnected): void {
-    this.#isDown = true;
+    this.#connection = 'down';
     this.#emit(event);
   }
 
   /** The owner's gap says from when its connection is complete. Where it begins differs for each replica. */
-  #emitGap(event: Gap): void {
+  #emitGap({ to }: Gap, settling: Settling): void {
     const outage = this.#outage;
-    if (outage === undefined && this.#isFirst) return;
-    const isReported = event.to <= this.#reportedTo;
-    if (isReported && (outage === undefined || outage.isRest === true)) this.#outage = undefined;
-    else if (outage === undefined) this.#emitGapFrom(event);
-    else this.#endOutage(event.to);
+    if (outage?.is === 'rest' && to <= outage.from) this.#outage = undefined;
+    else this.#endOutage(to, settling);
   }
 
-  #endOutage(to: number): void {
-    const outage = this.#outage;
-    if (outage === undefined) return;
-    const { failure } = outage;
-    this.#outage = typeof this.#settling === 'number' ? { from: to, failure, isRest: true } : undefined;
-    this.#beforeGap = undefined;
-    this.#emitGapFrom({ ...outage, to });
+  #endOutage(to: number, settling: Settling): void {
+    if (this.#outage === undefined || this.#place === undefined) return;
+    const { from, failure, since } = this.#outage;
+    // While the connection settles, more may be missing than messages.
+    const missed = since && settling === undefined ? missedBetween(since, this.#place) : undefined;
+    const gap = createGap(from, Math.max(to, this.#opened.from), failure);
+    this.#outage = typeof settling === 'number' ? { from: gap.to, failure, is: 'rest' } : undefined;
+    this.#opened = { ...this.#opened, from: gap.to };
+    this.#reach(-Infinity, gap.to);
+    this.#emit(missed === undefined ? gap : { ...gap, missed });
   }
 
-  #beginOutage(from: number, failure: TradeFeedError, frames: number | undefined): void {
-    const known = this.#outage;
-    const before = known && frames !== undefined ? known.frames : frames;
-    this.#outage = { from, failure, ...known, frames: before, isRest: undefined };
+  #emitOpened(at: number, settling: Settling): void {
+    this.#opened = { count: this.#opened.count + 1, from: at };
+    this.#reach(at);
+    this.#connection = 'open';
+    // A connection that was replaced while it settled: its outage goes on.
+    if (this.#outage?.is === 'rest') this.#outage = { ...this.#outage, is: undefined };
+    const known = settling !== 'auto' && { completeFrom: settling ?? at };
+    this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#opened.count, ...known });
   }
 
-  #emitGapFrom({ from, to, failure, frames }: OpenOutage & Pick<Gap, 'to'>): void {
-    const gap = createGap(Math.max(from, this.#reportedTo), Math.max(to, this.#openedAt), failure);
-    this.#reportedTo = gap.to;
-    this.#emit(frames === undefined ? gap : { ...gap, missed: this.#frames - frames });
+  /** No event before this time follows. */
+  #reach(at: number, complete = -Infinity): void {
+    const place = this.#place;
+    if (place) this.#place = { ...place, at: Math.max(at, place.at), complete: Math.max(complete, place.complete) };
   }
 
-  #emitFrame(frame: Frame): void {
-    const outage = this.#outage;
-    if (outage !== undefined && outage.isRest !== true) this.#endOutage(this.#lastAt);
-    this.#sequence += 1;
-    this.#frames += 1;
-    this.#emit(frame);
-  }
-
-  /** @param settling - how the connection settles, in the owner's times */
-  #emitOpened(at: number, settling: MessageHead['settling']): void {
-    this.#connection += 1;
-    this.#isDown = false;
-    this.#openedAt = at;
-    const known = settling !== 'auto' && { completeFrom: settling === undefined ? at : settling + this.#shift };
-    this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#connection, ...known });
-  }
-
-  /** Adapts to a message of this generation. */
   #noteTime(at: number, now: number): void {
-    // The first message was handled late, so a smaller shift is enough. Times still don't go back.
-    if (this.#shift > 0) this.#shift = Math.max(0, this.#lastAt - at, Math.min(this.#shift, this.#lead.ms + now - at));
+    const { ms, at: notedAt } = this.#lead;
     // Clocks drift, so an old maximum counts less.
-    this.#lead = { ms: Math.max(at + this.#shift - now, this.#lead.ms - (now - this.#lead.at) * maxDrift), at: now };
-  }
-
-  /** Returns what to add to a new owner's times, so that they're neither far ahead nor go back. */
-  #shiftOf(at: number, now: number): number {
-    if (this.#gen === 0 && this.#shownAt === 0) return 0;
-    const aheadMs = at - (this.#lead.ms + now);
-    const isFarAhead = aheadMs > timing.maxSkewMs && !this.#wasCutOff;
-    return Math.max(isFarAhead ? -aheadMs : 0, this.#lastAt - at, this.#shownAt - at);
+    this.#lead = { ms: Math.max(at - now, ms - (now - notedAt) * maxDrift), at: now };
   }
 }
+
+const later = (message: FeedMessage, ms: number): FeedMessage => {
+  if (ms === 0) return message;
+  const { at, complete, settling } = message;
+  const times = {
+    at: at + ms,
+    complete: complete + ms,
+    settling: typeof settling === 'number' ? settling + ms : settling,
+  };
+  if (message.kind === 'batch')
+    return { ...message, ...times, framesOf: (connection) => message.framesOf(connection, ms) };
+  return 'event' in message && message.event
+    ? { ...message, ...times, event: shifted(message.event, ms) }
+    : { ...message, ...times };
+};
+
+type Settling = FeedMessage['settling'];
+
+const placeOf = ({ line, gen, offset, frames, holes, at, complete }: Place): Place => {
+  return { line, gen, offset, frames, holes, at, complete };
+};
+
+const timesOf = ({ at, complete }: Place): Pick<Place, 'at' | 'complete'> => ({ at, complete });
+
+const isComplete = ({ at, complete }: Place): boolean => complete >= at;
+
+const missing = (why: 'away' | 'behind', endedAt: number): TradeFeedError =>
+  createFailure(clusterMeanings[why], { stage: 'stream', endedAt });
 
 const replacedAt = (endedAt: number): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
@@ -407,8 +344,12 @@ const replacedAt = (endedAt: number): TradeFeedError =>
 const isEvent = (message: FeedMessage, type: LifecycleEvent['type']): boolean =>
   message.kind === 'event' && message.event.type === type;
 
-const isQuiet = ({ kind }: FeedMessage): boolean => kind === 'beat' || kind === 'end';
+/** Whether it says itself what the connection is. */
+const isStatus = (message: FeedMessage): boolean => isEvent(message, 'opened') || isEvent(message, 'disconnected');
 
-/** Whether it's from an owner that is disconnected, as far as its messages say. */
-const isWithoutConnection = ({ kind, phase }: FeedMessage): boolean =>
-  phase !== 'open' && (kind === 'beat' || kind === 'event');
+/** Whether its owner's connection was replaced, which no event says. */
+const isReplaced = (message: FeedMessage, have: Place): boolean =>
+  message.settling !== undefined && (isComplete(have) || isEvent(message, 'opened'));
+
+/** Whether its owner is connected, as far as it says. Frames prove it. */
+const hasConnection = ({ kind, phase }: FeedMessage): boolean => phase === 'open' || kind === 'batch';

@@ -3,19 +3,13 @@ import { readEventLine, writeEventLine } from '../protocol/event-line.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import { type Frame, payloadOf } from '../protocol/frame.js';
+import type { Head } from '../protocol/place.js';
 import { tryCall } from '../protocol/type-guards.js';
 import type { KeyPhase } from './election/cluster-key.js';
 import type { Report } from './election/election.js';
 
-export interface MessageHead extends Report {
-  /** Identifies the generations: see `epoch` of the key. */
-  readonly epoch: number;
-  /** Counts the frames and events of this generation before the message. */
-  readonly sequence: number;
-  /** Counts the frames among them. */
-  readonly frames: number;
-  /** In epoch ms by the owner's clock. No frame after a beat is earlier. */
-  readonly at: number;
+/** What each message says: of the line, its owner, and whether a place is complete. Times are by the owner's clock. */
+export interface MessageHead extends Head, Report {
   /**
    * While the owner's connection isn't known to be complete after this message: from when it will be, in epoch ms, or
    * `auto` if that depends on its first frame. A `gap` says when it is. `undefined` if it's complete.
@@ -25,58 +19,60 @@ export interface MessageHead extends Report {
 
 export interface BatchMessage extends MessageHead {
   readonly kind: 'batch';
-  /** The size of the payloads. */
-  readonly bytes: number;
   /** Each frame gets the number of its connection in this replica, and its time in the stream. */
   readonly framesOf: (connection: number, laterMs: number) => readonly Frame[];
 }
 type Batch = Omit<BatchMessage, keyof MessageHead>;
 
 type PlainBody =
-  /** `report`: from an owner that has no connection. It isn't numbered, and comes with each beat. */
-  { readonly kind: 'event' | 'report'; readonly event: LifecycleEvent } | { readonly kind: 'beat' | 'end' };
+  | { readonly kind: 'event'; readonly event: LifecycleEvent }
+  /** `event`: why the owner has no connection, for replicas that join. */
+  | { readonly kind: 'beat'; readonly event?: LifecycleEvent | undefined }
+  | { readonly kind: 'end' };
 
 export type PlainMessage = MessageHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
-// The layout of a message, in big-endian: version, kind, phase and length of the owner's id (1 byte each), number of
-// frames (Uint32), then epoch, generation, revision, sequence, frames and time (Float64, since they can exceed 2^32),
-// the owner's id, and the body. While the connection settles, the phase has its highest bit set, and the id follows
-// after the time from which the connection is complete (Float64): NaN if that isn't known.
+// The layout of a message, in big-endian: version, kind, phase and length of the names (1 byte each), number of
+// records (Uint32), then generation, the one before, where it began, revision, offset, frames, holes and time (Float64,
+// since they can exceed 2^32), the names, which are the line and the owner's id, and the body. While the connection settles, the phase has its highest bit set, and the names follow
+// after the time from which the connection is complete (NaN if that isn't known), and up to which the line is.
 //
 // A batch's body holds for each frame: its kind (1 byte), when it was received, in ms after the message's time (Int32),
 // its length (Uint32), and its bytes. A part holds one frame, and after the length of the whole frame the offset of
 // this part (Uint32).
-const version = 1;
-const headBytes = 8 + 6 * 8;
+const version = 2;
+const headBytes = 8 + 8 * 8;
 const settlingBit = 0x80;
-const settlingBytes = 8;
+const settlingBytes = 16;
 export const frameHeadBytes = 9;
 const partHeadBytes = frameHeadBytes + 4;
 
 /** The kinds of messages, numbered from 1. A part is a piece of a frame too large for one message. */
-const kinds = ['batch', 'event', 'beat', 'end', 'part', 'report'] as const;
+const kinds = ['batch', 'event', 'beat', 'end', 'part'] as const;
 type Kind = (typeof kinds)[number];
 
 const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
-export const headBytesOf = ({ owner, settling }: MessageHead): number =>
-  headBytes + (settling === undefined ? 0 : settlingBytes) + Buffer.byteLength(owner);
+export const headBytesOf = ({ line, owner, settling }: MessageHead): number =>
+  headBytes + (settling === undefined ? 0 : settlingBytes) + line.length + 1 + Buffer.byteLength(owner);
 
 export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
 
 /** Returns where the body begins. */
 export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: number): number => {
-  const { epoch, gen, owner, phase, revision, sequence, frames, at, settling } = head;
+  const { line, gen, after, began, owner, phase, revision, offset, frames, holes, at, complete, settling } = head;
+  const names = `${line} ${owner}`;
   bytes[0] = version;
   bytes[1] = 1 + kinds.indexOf(kind);
   bytes[2] = phases.indexOf(phase) | (settling === undefined ? 0 : settlingBit);
-  bytes[3] = Buffer.byteLength(owner);
+  bytes[3] = Buffer.byteLength(names);
   writeCount(bytes, count);
-  let offset = 8;
-  for (const number of [epoch, gen, revision, sequence, frames, at]) offset = bytes.writeDoubleBE(number, offset);
-  if (settling !== undefined) offset = bytes.writeDoubleBE(settling === 'auto' ? NaN : settling, offset);
-  return offset + bytes.write(owner, offset);
+  let end = 8;
+  for (const number of [gen, after, began, revision, offset, frames, holes, at]) end = bytes.writeDoubleBE(number, end);
+  if (settling !== undefined)
+    end = bytes.writeDoubleBE(complete, bytes.writeDoubleBE(settling === 'auto' ? NaN : settling, end));
+  return end + bytes.write(names, end);
 };
 
 /** @param laterMs - when the frame was received, in ms after the time of the message */
@@ -88,9 +84,9 @@ export const writeFrameHead = (bytes: Buffer, at: number, frame: Frame, laterMs:
 };
 
 export const encode = (message: PlainMessage): Buffer => {
-  const text = 'event' in message ? writeEventLine(publicEvent(message.event)) : '';
+  const text = 'event' in message && message.event ? writeEventLine(publicEvent(message.event)) : '';
   const bytes = Buffer.allocUnsafe(headBytesOf(message) + Buffer.byteLength(text));
-  bytes.write(text, writeHead(bytes, message, message.kind, text === '' ? 0 : 1));
+  bytes.write(text, writeHead(bytes, message, message.kind, message.count));
   return bytes;
 };
 
@@ -159,12 +155,12 @@ export class Decoder {
         return readBatch(this.#feed, head, bytes.readUInt32BE(4), body);
       case 'part':
         return this.#readPart(head, body);
-      case 'event':
-      case 'report': {
+      case 'event': {
         const event = readEvent(body);
         return event && { kind, event };
       }
       case 'beat':
+        return { kind, event: body.byteLength > 0 ? readEvent(body) : undefined };
       case 'end':
         return { kind };
     }
@@ -193,24 +189,34 @@ export class Decoder {
 }
 
 const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
-  one.gen === other.gen && one.owner === other.owner && one.sequence === other.sequence;
+  one.gen === other.gen && one.owner === other.owner && one.offset === other.offset;
 
-const ownerAt = (bytes: Buffer): number => headBytes + (bytes.readUInt8(2) & settlingBit ? settlingBytes : 0);
+const namesAt = (bytes: Buffer): number => headBytes + (bytes.readUInt8(2) & settlingBit ? settlingBytes : 0);
 
-const bodyAt = (bytes: Buffer): number => ownerAt(bytes) + bytes.readUInt8(3);
+const bodyAt = (bytes: Buffer): number => namesAt(bytes) + bytes.readUInt8(3);
 
 const readHead = (bytes: Buffer): MessageHead | undefined => {
   if (bytes.byteLength < headBytes || bytes[0] !== version) return undefined;
   const phase = phases[bytes.readUInt8(2) & ~settlingBit];
   if (bytes.byteLength < bodyAt(bytes) || phase === undefined) return undefined;
-  const [epoch, gen, revision] = [bytes.readDoubleBE(8), bytes.readDoubleBE(16), bytes.readDoubleBE(24)];
-  const [sequence, frames, at] = [bytes.readDoubleBE(32), bytes.readDoubleBE(40), bytes.readDoubleBE(48)];
-  const areCounts = isCount(epoch) && isCount(gen) && isCount(revision) && isCount(sequence) && isCount(frames);
-  if (!areCounts || !Number.isFinite(at)) return undefined;
-  const owner = bytes.toString('utf8', ownerAt(bytes), bodyAt(bytes));
-  const settling = ownerAt(bytes) === headBytes ? undefined : readSettling(bytes.readDoubleBE(headBytes));
-  return { epoch, gen, owner, phase, revision, sequence, frames, at, settling };
+  const count = bytes.readUInt32BE(4);
+  const [gen, after, began] = [bytes.readDoubleBE(8), bytes.readDoubleBE(16), bytes.readDoubleBE(24)];
+  const [revision, offset, frames] = [bytes.readDoubleBE(32), bytes.readDoubleBE(40), bytes.readDoubleBE(48)];
+  const [holes, at] = [bytes.readDoubleBE(56), bytes.readDoubleBE(64)];
+  const areCounts = isCount(gen) && isCount(after) && isCount(began) && isCount(revision);
+  if (!areCounts || !isCount(offset) || !isCount(frames) || !isCount(holes) || !Number.isFinite(at)) return undefined;
+  const names = bytes.toString('utf8', namesAt(bytes), bodyAt(bytes));
+  const [line, owner] = [names.slice(0, names.indexOf(' ')), names.slice(names.indexOf(' ') + 1)];
+  const isSettling = namesAt(bytes) > headBytes;
+  const settling = isSettling ? readSettling(bytes.readDoubleBE(headBytes)) : undefined;
+  const complete = isSettling ? bytes.readDoubleBE(headBytes + 8) : at;
+  if (!Number.isFinite(complete)) return undefined;
+  return { line, gen, after, began, owner, phase, revision, offset, frames, holes, count, at, complete, settling };
 };
+
+/** Returns what a message says of the line; `undefined` for bytes that aren't a message. */
+export const headOf = (data: Uint8Array): Head | undefined =>
+  readHead(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
 
 const readSettling = (time: number): MessageHead['settling'] => (Number.isFinite(time) ? time : 'auto');
 
@@ -231,12 +237,13 @@ const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer)
       const head = start - frameHeadBytes;
       const next = start + body.readUInt32BE(head + 5);
       const payload = new Payload(body, start, next, kindIn(body.readUInt8(head)), MemoryUse.Shared);
-      frames.push(new ReceivedFrame(feed, payload, at + body.readInt32BE(head + 1) + laterMs, connection));
+      const receivedAt = at + body.readInt32BE(head + 1) + laterMs;
+      frames.push(new ReceivedFrame(feed, payload, receivedAt, connection));
       start = next + frameHeadBytes;
     }
     return frames;
   };
-  return { kind: 'batch', bytes: end - count * frameHeadBytes, framesOf };
+  return { kind: 'batch', framesOf };
 };
 
 const kindIn = (bits: number): PayloadKind => (bits & PayloadKind.Binary || bits & PayloadKind.Ascii) as PayloadKind;

@@ -14,7 +14,7 @@ import type { ClusterEvent } from '../protocol/event.js';
 import { EventRecord, type LogEntry } from '../protocol/event-record.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
+import type { Place, PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
 import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
@@ -39,6 +39,7 @@ import {
   type Input,
   isServing,
   nextTick,
+  ownerOf,
   reportOf,
 } from './election/election.js';
 import { step } from './election/step.js';
@@ -102,6 +103,9 @@ export class Replica implements PositionedFeed {
       faults: this.#faults,
       election: () => this.#election,
       event: handlers.event,
+      show: (event) => {
+        if (event.type !== 'watermark') handlers.show(event);
+      },
       heard: (report) => this.#input({ type: 'heard', report }),
       error: (error) => this.#end(error),
     });
@@ -116,7 +120,7 @@ export class Replica implements PositionedFeed {
     this.#election = this.#createElection();
   }
 
-  get position(): FeedPosition | undefined {
+  get position(): Place | undefined {
     return this.#channel.follower.position;
   }
 
@@ -215,11 +219,11 @@ export class Replica implements PositionedFeed {
 
   #handle(each: Input, term: Subscription): void {
     const channel = this.#channel;
-    const { followed } = channel.follower;
+    const followed = channel.follower.emitted;
     const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed };
     const { state, effects } = step(this.#election, each, clock);
     this.#election = state;
-    channel.report(reportOf(state), state.epoch, isServing(state));
+    channel.report(reportOf(state), isServing(state), ownerOf(state)?.changes.at(-1)?.cause === 'hand-over');
     this.#elections$.next(state);
     // An effect, or the engine, can end the replica.
     for (const effect of effects) if (!term.closed) this.#perform(effect);
@@ -238,7 +242,7 @@ export class Replica implements PositionedFeed {
         this.#answer = writeControl(effect.report);
         return;
       case 'beat':
-        return channel.beat(effect.report, this.#election.epoch);
+        return channel.beat(effect.report);
       case 'presence': {
         const { current } = this.#faults;
         const refused = current && { refused: new EventRecord(current).msg };
@@ -304,7 +308,7 @@ export class Replica implements PositionedFeed {
     if (isConnected === this.#isConnected) return;
     this.#isConnected = isConnected;
     this.#input({ type: 'engine', isConnected });
-    if (!isConnected && !hasFeed(this.#election)) this.#channel.follower.away('away');
+    this.#channel.connected(isConnected, !hasFeed(this.#election));
   }
 
   #leave(): void {

@@ -1,5 +1,4 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { left, right } from '../protocol/type-guards.js';
 import { map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { type Codec, documentReader } from './decode/codec.js';
@@ -44,7 +43,10 @@ export const decodeEither = <A>(
   const read = documentReader(codec);
   const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
     const value = read(frame);
-    return value instanceof Refused ? left(decodeFailure(frame, value.issues())) : right(new Decoded(value, frame));
+    // As fp-ts does, which takes half as long to load as RxJS.
+    return value instanceof Refused
+      ? { _tag: 'Left', left: decodeFailure(frame, value.issues()) }
+      : { _tag: 'Right', right: new Decoded(value, frame) };
   };
   return <E>(source: Observable<E>) =>
     source.pipe(map((event) => (isFrame(event) ? decoded(event) : event))) as Observable<

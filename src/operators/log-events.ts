@@ -1,12 +1,5 @@
 import { defer, type MonoTypeOperatorFunction, Subject, takeUntil, tap } from 'rxjs';
-import {
-  type EventLevel,
-  eventLevels,
-  type EventRecord,
-  eventRecords,
-  levelOf,
-  type LogEntry,
-} from '../protocol/event-record.js';
+import { type EventLevel, type EventRecord, eventRecords, levelOf, type LogEntry } from '../protocol/event-record.js';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { isLifecycle } from './items/item.js';
 import { unannouncedStop } from './items/follow-feed.js';
@@ -92,6 +85,8 @@ export const logEvents = <E>(logger: EventLogger, options: LogEventsOptions = {}
       return source.pipe(tap<E>({ next, error, finalize: () => watch.end() }), takeUntil(failed));
     });
 };
+
+const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
 
 // Node's console writes `info` and `debug` to stdout, where your program writes its frames.
 const isNode = 'process' in globalThis;

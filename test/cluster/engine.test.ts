@@ -171,6 +171,9 @@ describe('a replica', () => {
     const owner = await test.startOwner('owner');
     const follower = test.start('follower', { engine, ...shortTimes });
     await test.owner(owner, follower);
+    // The connection is complete from its first frame on.
+    test.push('first');
+    await waitFor(() => follower.texts().includes('first'));
     for (const each of live) dead.add(each);
     test.push('a', 'b', 'c');
     const disconnected = await waitFor(() => follower.events.find(({ type }) => type === 'disconnected'));

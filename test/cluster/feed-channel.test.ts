@@ -8,7 +8,7 @@ import { EngineFaults, watchEngine } from '../../src/cluster/engine-faults.js';
 import { FeedChannel } from '../../src/cluster/feed-channel.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import { PayloadKind } from '../../src/frames/received-frame.js';
-import { type ClusterEvent, type FeedEvent, Frame } from '../../src/index.js';
+import { type ClusterEvent, createTradeFeedError, type FeedEvent, Frame } from '../../src/index.js';
 import { clusterMeanings } from '../../src/protocol/failures/classify.js';
 import { gapOfMissed } from '../../src/protocol/feed-state.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -46,20 +46,21 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
     faults,
     election: () => election,
     event: (event) => events.push(event),
+    show: () => undefined,
     heard: (report) => heard.push(report),
     error: (error) => {
       throw error;
     },
   });
-  channel.report(undefined, 0, false);
+  channel.report(undefined, false, false);
   channels.push(channel);
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
     ...{ channel, events, heard, texts, codes, subscribed },
-    own: (gen: number, phase: Report['phase'] = 'open', isServing = true) =>
-      channel.report({ gen, owner: id, phase, revision: 1 }, 1, isServing),
-    beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }, 1),
+    own: (gen: number, phase: Report['phase'] = 'open', isServing = true, isOffered = false) =>
+      channel.report({ gen, owner: id, phase, revision: 1 }, isServing, isOffered),
+    beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }),
     opened: () => {
       channel.event({ type: 'opened', at: 1, feed: 'market', connection: 1 });
       channel.event(gapOfMissed({ from: 1, to: 1, frames: undefined }, clusterMeanings.ownerChanged));
@@ -70,11 +71,17 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
   };
 };
 
+/** The channel begins at once, and what is lost is reported. */
+const withoutStore = (): ClusterEngine => {
+  const { line: _line, ...engine } = memoryEngine();
+  return engine;
+};
+
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 /** A replica that owns generation 1, and one that follows. */
 const start = async () => {
-  const memory = memoryEngine();
+  const memory = withoutStore();
   const [owner, follower] = [replicaOf(memory, 'a'), replicaOf(memory, 'b')];
   owner.own(1);
   owner.opened();
@@ -108,7 +115,7 @@ describe('the channel of a replica', () => {
     follower.beat(2, 'opening');
     await nextTurn();
     expect(owner.heard).toContainEqual(expect.objectContaining({ gen: 2, owner: 'b' }));
-    owner.channel.report(undefined, 1, false);
+    owner.channel.report(undefined, false, false);
     expect(owner.subscribed()).toEqual([subjects.feed]);
     owner.push('2');
     owner.channel.end(1);
@@ -123,35 +130,90 @@ describe('the channel of a replica', () => {
     }
   });
 
-  it('emits its own last frames before those of the next owner, even if that one opens slowly', async () => {
+  it.each<[string, number, 'steady' | 'silent' | 'ends', boolean]>([
+    ['after the end of the previous one', 0, 'ends', true],
+    ['when the previous owner has been silent for 400 ms', 400, 'silent', false],
+    ['when the lease is over, if the previous owner that offered it does not end', 2_000, 'steady', true],
+  ])('begins a generation %s, with everything that it has received meanwhile', async (_, ms, how, isOffered) => {
     using _timers = fakeTimers();
-    const { owner, follower } = await start();
-    owner.channel.report(undefined, 1, false);
-    for (let n = 1; n <= 10; n += 1) {
-      owner.push(`old ${n}`);
-      await advance(50);
-    }
-    follower.own(2);
-    follower.opened();
-    follower.push('new');
+    const { owner, follower, engine } = await start();
+    const other = replicaOf(engine, 'c');
+    const old = Array.from({ length: 9 }, (_, n) => `old ${n}`);
+    owner.push('old');
     await nextTurn();
-    owner.push('last');
-    owner.channel.end(1);
-    expect(owner.texts().slice(-3)).toEqual(['old 10', 'last', 'new']);
+    owner.channel.report(undefined, false, false);
+    follower.own(2, 'open', true, isOffered);
+    follower.opened();
+    follower.push('new 1', 'new 2');
+    expect(follower.subscribed()).toEqual([subjects.feed]);
+    const sent = how === 'silent' ? [] : old;
+    for (const text of sent) {
+      owner.push(text);
+      await advance(how === 'steady' ? 200 : 0);
+    }
+    if (how === 'ends') owner.channel.end(1);
+    else await advance(ms - (how === 'steady' ? 1_800 : 0) - 1);
+    expect(follower.texts()).toEqual(['old', ...sent]);
+    await advance(1);
+    await nextTurn();
+    follower.own(2);
+    follower.push('new 3');
+    await nextTurn();
+    for (const { texts, codes } of [owner, follower, other]) {
+      expect(texts()).toEqual(['old', ...sent, 'new 1', 'new 2', 'new 3']);
+      expect(codes()).toEqual([['owner-changed', undefined]]);
+    }
+    expect(follower.subscribed()).toEqual([subjects.beats]);
   });
 
-  it('receives the last frames of the previous owner before it emits its own', async () => {
-    const { owner, follower } = await start();
+  it.each([
+    ['waits 400 ms for a message of the previous owner', 5],
+    ['begins the first generation of all at once', 1],
+  ])('of a replica that has heard nobody %s', async (_, gen) => {
+    using _timers = fakeTimers();
+    const replica = replicaOf(withoutStore(), 'a');
+    replica.own(gen);
+    replica.opened();
+    replica.push('a');
+    await advance(399);
+    expect(replica.texts()).toEqual(gen === 1 ? ['a'] : []);
+    await advance(1);
+    expect(replica.texts()).toEqual(['a']);
+  });
+
+  it('publishes what has waited before it ends a generation that has not begun', async () => {
+    const { owner, follower, engine } = await start();
+    const other = replicaOf(engine, 'c');
+    owner.push('1');
+    await nextTurn();
+    owner.channel.report(undefined, false, false);
     follower.own(2);
     follower.opened();
-    follower.push('new');
-    expect(follower.subscribed()).toEqual([subjects.feed]);
-    owner.push('last');
-    owner.channel.end(1);
+    follower.push('2');
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
+    follower.channel.event({ type: 'disconnected', at: Date.now(), failure });
+    expect(follower.texts()).toEqual(['1']);
+    follower.channel.end(2);
+    follower.channel.report(undefined, false, false);
     await nextTurn();
-    follower.own(2);
-    expect(follower.texts()).toEqual(['last', 'new']);
-    expect(follower.subscribed()).toEqual([subjects.beats]);
+    other.own(3, 'open', true, true);
+    other.opened();
+    other.push('3');
+    await nextTurn();
+    for (const { texts, events } of [owner, follower, other]) {
+      expect(texts()).toEqual(['1', '2', '3']);
+      expect(events.filter(({ type }) => type === 'disconnected')).toHaveLength(1);
+    }
+  });
+
+  it('begins a generation at once if too much waits', async () => {
+    const { follower } = await start();
+    follower.own(2, 'open', true, true);
+    const texts = Array.from({ length: 10_001 }, (_, n) => `${n}`);
+    follower.push(...texts.slice(1));
+    expect(follower.texts()).toEqual([]);
+    follower.push('last');
+    expect(follower.texts()).toEqual([...texts.slice(1), 'last']);
   });
 
   it('never mixes two generations in a message', async () => {

@@ -10,17 +10,24 @@ const maxFrameBytes = 1_000_000;
 const decoderOf = (self = 'self', limit = maxFrameBytes) => new Decoder('market', limit, () => self);
 
 const counts = fc.maxSafeNat();
-const heads: fc.Arbitrary<MessageHead> = fc.record({
-  epoch: counts,
-  gen: counts,
-  owner: fc.string({ maxLength: 60, unit: 'binary' }),
-  phase: fc.constantFrom('opening', 'open', 'free', 'stopped'),
-  revision: counts,
-  sequence: counts,
-  frames: counts,
-  at: fc.integer({ min: 2 ** 31, max: 8.64e15 - 2 ** 31 }),
-  settling: fc.constantFrom<MessageHead['settling']>(undefined, 'auto', 1_766_000_000_000),
-});
+const heads: fc.Arbitrary<MessageHead> = fc
+  .record({
+    line: fc.stringMatching(/^[\w-]{0,28}$/),
+    gen: counts,
+    after: counts,
+    began: counts,
+    owner: fc.string({ maxLength: 60, unit: 'binary' }),
+    phase: fc.constantFrom('opening', 'open', 'free', 'stopped'),
+    revision: counts,
+    offset: counts,
+    frames: counts,
+    holes: counts,
+    count: fc.constant(1),
+    at: fc.integer({ min: 2 ** 31, max: 8.64e15 - 2 ** 31 }),
+    complete: fc.integer({ min: 0, max: 8.64e15 }),
+    settling: fc.constantFrom<MessageHead['settling']>(undefined, 'auto', 1_766_000_000_000),
+  })
+  .map((head) => (head.settling === undefined ? { ...head, complete: head.at } : head));
 const payloads = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 /** The frames of a message: the first one was received at its time. */
 const framesOf = ({ at }: MessageHead): fc.Arbitrary<readonly Frame[]> =>
@@ -51,20 +58,25 @@ const events: readonly LifecycleEvent[] = [
 ];
 const others = fc.oneof(
   fc
-    .tuple(heads, fc.constantFrom(...events), fc.constantFrom('event', 'report'))
+    .tuple(heads, fc.constantFrom(...events), fc.constantFrom('event', 'beat'))
     .map(([head, event, kind]) => ({ ...head, kind, event })),
-  fc.tuple(heads, fc.constantFrom('beat', 'end')).map(([head, kind]) => ({ ...head, kind })),
+  fc.tuple(heads, fc.constantFrom('beat', 'end')).map(([head, kind]) => ({ ...head, kind, count: 0 })),
 );
 
 const plain = ({ data, isBinary, receivedAt }: Frame) => ({ data, isBinary, receivedAt });
 const framesIn = (message: FeedMessage | undefined): readonly Frame[] =>
   message?.kind === 'batch' ? message.framesOf(1, 0) : [];
 
+const head0: MessageHead = {
+  ...{ line: 'l', gen: 1, after: 0, began: 0, owner: 'a', phase: 'open', revision: 1 },
+  ...{ offset: 7, frames: 7, holes: 0, count: 0, at: 1, complete: 1, settling: undefined },
+};
+
 /** An outbox whose publisher is at a head, and the messages that it sends. */
 const outboxAt = (head: Partial<MessageHead>, limit = Infinity) => {
   const publisher = new Publisher();
   const sent: Buffer[] = [];
-  Object.assign(publisher.place, { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1 }, head);
+  Object.assign(publisher.place, { ...head0, offset: 0, frames: 0, at: 0 }, head);
   const outbox = new Outbox(
     publisher,
     (bytes) => sent.push(Buffer.from(bytes)),
@@ -73,7 +85,7 @@ const outboxAt = (head: Partial<MessageHead>, limit = Infinity) => {
   const push = (...frames: readonly Frame[]): void => {
     for (const frame of frames) {
       outbox.frame(frame);
-      publisher.count();
+      publisher.count(publisher.timeOf(frame));
     }
   };
   return { outbox, publisher, sent, push };
@@ -86,17 +98,6 @@ const bytesOf = (head: MessageHead, frames: readonly Frame[]): Buffer => {
   return sent[0]!;
 };
 
-const head0: MessageHead = {
-  epoch: 1,
-  gen: 1,
-  owner: 'a',
-  phase: 'open',
-  revision: 1,
-  sequence: 7,
-  frames: 7,
-  at: 1,
-  settling: undefined,
-};
 const ofSize = (bytes: number): Frame => new Frame('market', Buffer.alloc(bytes, 'x'), false, 1, 0);
 
 describe('the messages of an owner', () => {
@@ -104,7 +105,7 @@ describe('the messages of an owner', () => {
     fc.assert(
       fc.property(batches, ({ head, frames }) => {
         const read = decoderOf().decode(bytesOf(head, frames));
-        expect(read).toMatchObject({ ...head, kind: 'batch' });
+        expect(read).toMatchObject({ ...head, kind: 'batch', count: frames.length });
         expect(framesIn(read).map(plain)).toEqual(frames.map(plain));
       }),
       { numRuns: cases(1_000) },
@@ -134,7 +135,7 @@ describe('the messages of an owner', () => {
         const decoder = decoderOf();
         const read = parts.map((part) => decoder.decode(part));
         expect(read.slice(0, -1).every((each) => each === undefined)).toBe(true);
-        expect(read.at(-1)).toMatchObject({ ...head, kind: 'batch', bytes: size });
+        expect(read.at(-1)).toMatchObject({ ...head, kind: 'batch', count: 1 });
         expect(framesIn(read.at(-1)).map(({ data, receivedAt }) => [data.equals(frame.data), receivedAt])).toEqual([
           [true, head.at],
         ]);
@@ -145,11 +146,11 @@ describe('the messages of an owner', () => {
 
   it('give no frame if one of its parts is missing, and the next frame is read', () => {
     const parts = encodeParts(head0, ofSize(5_000), 1_024);
-    const next = encodeParts({ ...head0, sequence: 8, frames: 8 }, ofSize(5_000), 1_024);
+    const next = encodeParts({ ...head0, offset: 8, frames: 8 }, ofSize(5_000), 1_024);
     for (const missing of parts.keys()) {
       const decoder = decoderOf();
       const read = [...parts.filter((_, n) => n !== missing), ...next].map((part) => decoder.decode(part));
-      expect(read.filter((each) => each !== undefined)).toMatchObject([{ sequence: 8 }]);
+      expect(read.filter((each) => each !== undefined)).toMatchObject([{ offset: 8 }]);
     }
     const decoder = decoderOf();
     const mixed = [...parts.slice(0, 2), ...next.slice(2)].map((part) => decoder.decode(part));
@@ -177,7 +178,7 @@ describe('the messages of an owner', () => {
 
   it.each<[string, Decoder, () => readonly Uint8Array[]]>([
     ['of the reader itself', decoderOf('a'), () => [encode({ ...head0, kind: 'beat' })]],
-    ['of another version', decoderOf(), () => [Buffer.from(encode({ ...head0, kind: 'beat' })).fill(2, 0, 1)]],
+    ['of another version', decoderOf(), () => [Buffer.from(encode({ ...head0, kind: 'beat' })).fill(1, 0, 1)]],
     ['that are a part without bytes', decoderOf(), () => [encodeParts(head0, ofSize(1), 1_024)[0]!.subarray(0, -1)]],
     ['larger than the limit for frames', decoderOf('', 4_999), () => encodeParts(head0, ofSize(5_000), 1_024)],
   ])('%s are dropped', (_, decoder, messages) => {
@@ -188,14 +189,14 @@ describe('the messages of an owner', () => {
 describe('the outbox of an owner', () => {
   const frameOf = (text: string): Frame => new Frame('market', Buffer.from(text), false, 5, 1);
 
-  /** Reads an outbox's messages: the sequence and the texts of each. */
+  /** Reads an outbox's messages: the offset and the texts of each. */
   const read = (sent: readonly Buffer[]) => {
     const decoder = decoderOf();
     return sent.flatMap((bytes) => {
       const message = decoder.decode(bytes);
       if (message === undefined) return [];
       const texts = message.kind === 'batch' ? framesIn(message).map((frame) => frame.text()) : [message.kind];
-      return [[message.sequence, ...texts]];
+      return [[message.offset, ...texts]];
     });
   };
 
@@ -235,7 +236,7 @@ describe('the outbox of an owner', () => {
     push(...texts.map(frameOf));
     await nextTurn();
     expect(read(sent).flatMap(([, ...each]) => each)).toEqual(texts);
-    expect(read(sent).map(([sequence]) => sequence)).toEqual([0, 3, 6, 9, 10]);
+    expect(read(sent).map(([offset]) => offset)).toEqual([0, 3, 6, 9, 10]);
     expect(Math.max(...sent.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(1_024);
   });
 

@@ -45,7 +45,7 @@ testSimulation({
     expect(counts['takeovers']).toBeGreaterThan(runs / 10);
     expect(counts['frames']).toBeGreaterThan(50 * runs);
   },
-  brokenRules: 37,
+  brokenRules: 39,
 });
 
 describe('the election in virtual time', () => {

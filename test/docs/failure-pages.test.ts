@@ -2,15 +2,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FailureCode } from 'rx-trade-feed';
 import { LogError } from 'rx-trade-feed/log';
-import {
-  clusterMeanings,
-  logErrors,
-  logMeanings,
-  serviceMeanings,
-  workerMeanings,
-} from '../../src/protocol/failures/classify.js';
-import { type Meaning, relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
+import { clusterMeanings, logMeanings, serviceMeanings } from '../../src/protocol/failures/classify.js';
+import { relayMeanings } from '../../src/browser/relay-error.js';
+import { logErrors } from '../../src/log/log-error.js';
+import { type Meaning, relayReports, repository } from '../../src/protocol/failures/meanings.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import { notLoaded } from '../../src/transport/network-clients.js';
+import { workerMeanings } from '../../src/worker/feed-in-worker.js';
 import { fencesOf, read } from './fences.js';
 import { itPrints } from './run-fences.js';
 import { siteLibrary } from './site.js';
@@ -27,7 +25,7 @@ const tables: Readonly<Record<string, readonly Meaning[]>> = {
   relay: [...relayMeanings, ...Object.values(relayReports)],
   cluster: Object.values(clusterMeanings),
   log: [...Object.values(logMeanings), ...Object.values(logErrors)],
-  receiver: Object.values(workerMeanings),
+  receiver: [...Object.values(workerMeanings), notLoaded],
 };
 const meanings = Object.values(tables).flat();
 const codes = [...new Set(meanings.map(({ code }) => code))].sort();

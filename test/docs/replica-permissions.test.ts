@@ -36,7 +36,7 @@ const bytes = (text: string): Buffer => Buffer.from(text);
 /** Runs two replicas: one owns and publishes, the other follows, and each becomes the owner through a hand-over. */
 const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Promise<void> => {
   const engines = [await connectMain(), await connectMain()] as const;
-  await using test = await startTestCluster(engines[0]);
+  await using test = await startTestCluster(engines[0], true);
   const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
   let owner = await test.owner(...replicas);
   for (const text of ['first', 'second', 'third']) {
@@ -53,6 +53,7 @@ const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Pr
     await waitFor(() => other.cluster.status.role === 'owning');
     owner = await test.owner(...replicas);
   }
+  expect(replicas.flatMap(({ events }) => events.filter(({ type }) => type === 'engine-refused'))).toEqual([]);
   expect(replicas.map((replica) => [...new Set(replica.texts())])).toEqual(
     replicas.map(() => ['first', 'second', 'third']),
   );
@@ -102,7 +103,7 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
     await expect(engine.compareAndSet(subjects.key, 'x', undefined)).rejects.toThrow(noPermission);
     await expect(other.publish(subjects.feed, 'forged')).rejects.toThrow(noPermission);
     await expect(firstValueFrom(engine.subscribe(subjects.feed))).rejects.toThrow(noPermission);
-    for (const command of ['get x', 'del rtf.v1.other', 'config get *', 'keys *', 'client list', 'client pause 1']) {
+    for (const command of ['get x', 'del rtf.v1.main', 'config get *', 'keys *', 'client list', 'client pause 1']) {
       const [name, ...args] = command.split(' ');
       await expect(other.call(name!, ...args)).rejects.toThrow(noPermission);
     }

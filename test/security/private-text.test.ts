@@ -5,7 +5,7 @@ import { NEVER, type Observable } from 'rxjs';
 import { TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { stoppedBy } from '../../src/operators/connection-status.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import { serviceMeanings } from '../../src/protocol/failures/classify.js';
 import {
   copyFailure,
   createFailure,
@@ -13,8 +13,11 @@ import {
   readFailure,
   TradeFeedError,
 } from '../../src/protocol/failures/trade-feed-error.js';
-import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
+import { relayMeanings } from '../../src/browser/relay-error.js';
+import { type Meaning, relayReports } from '../../src/protocol/failures/meanings.js';
+import { notLoaded } from '../../src/transport/network-clients.js';
 import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
+import { workerMeanings } from '../../src/worker/feed-in-worker.js';
 import { atEnd, serveFeed } from '../browser/support.js';
 import { FeedController, openSse, startApp, when } from '../nestjs/support.js';
 import { frame, Raw, Source, type Web } from '../relay/support.js';
@@ -33,6 +36,7 @@ const rows: readonly Meaning[] = [
   ...relayMeanings,
   ...Object.values(relayReports),
   ...Object.values(workerMeanings),
+  notLoaded,
 ];
 
 /** A failure of any code and origin, with private text in every field that can hold text. */

@@ -76,7 +76,7 @@ describe('a relay with default options', () => {
     const { web } = await serveFeed(NEVER, {}, { authorize: () => isIn });
     expect(await headOf(web, {})).toMatch(/^http\/1\.1 200 /);
     isIn = false;
-    expect(await headOf(web, { 'last-event-id': 'x.1.1.1' })).toMatch(/^http\/1\.1 403 /);
+    expect(await headOf(web, { 'last-event-id': 'lx-0.1.1.1' })).toMatch(/^http\/1\.1 403 /);
   });
 });
 

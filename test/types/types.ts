@@ -10,7 +10,7 @@ import * as feed from 'rx-trade-feed';
 import { decodeWith, type FeedEvent, type Frame, frames, gaps } from 'rx-trade-feed';
 import { toAsyncIterable, toReadable, tradeFeed$, tradeFeedEvents$, whereBytes } from 'rx-trade-feed';
 import { type AnyFrame, type RelayedEvent, relayFeed$ } from 'rx-trade-feed/browser';
-import { feedLog, type LogPosition, type LogRecord } from 'rx-trade-feed/log';
+import { feedLog, type LogRecord, type Place } from 'rx-trade-feed/log';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { ledger, type LedgerStep, type Outcome, outcomeStats, type OutcomeStats, settle } from 'rx-trade-feed/settle';
 import * as rx from 'rxjs';
@@ -269,7 +269,7 @@ declare const read: (frame: Frame) => Fill;
 emits<feed.FeedWindow<Frame>>()(events$.pipe(sharedFeed(), feed.countWindow(10, {})));
 emits<feed.FeedWindow<feed.Decoded<Fill>>>()(events$.pipe(decodedBy(read), feed.tumblingWindow({ lengthMs: 1_000 })));
 const records$ = feedLog('day').read$();
-emits<feed.FeedWindow<Frame & { readonly offset: number; readonly position: LogPosition }>>()(
+emits<feed.FeedWindow<Frame & { readonly offset: number; readonly position: Place }>>()(
   records$.pipe(whereBytes('x'), feed.slidingWindow({ lengthMs: 2, everyMs: 1 })),
 );
 emits<feed.FeedWindow<feed.Decoded<Fill>>>()(records$.pipe(decodeWith(fill), feed.tumblingWindow({ lengthMs: 1_000 })));

@@ -58,7 +58,7 @@ const checkOf = (path: string, values: Values, context: CliContext): Promise<Log
 const shownFiles = 12;
 
 export const statusText = (status: LogStatus, now: number): readonly string[] => {
-  const { path, log, segments, offset, end, frames, from, to, writer, consumers } = status;
+  const { path, line, segments, offset, end, frames, from, to, writer, consumers } = status;
   const hidden = Math.max(0, segments.length - shownFiles);
   const files = segments
     .filter((_, n) => n === 0 || n > hidden)
@@ -68,7 +68,7 @@ export const statusText = (status: LogStatus, now: number): readonly string[] =>
     });
   if (hidden > 0) files.splice(1, 0, `${count(hidden)} more`);
   return factLines([
-    ['log', `${printable(path)}${log === undefined ? '' : `, id ${log}`}`],
+    ['log', `${printable(path)}${line === undefined ? '' : `, id ${line}`}`],
     ['records', `${count(end - offset)} (${offset} to ${end}), ${counted(frames, 'frame')}, ${bytes(status.bytes)}`],
     ['times', from === undefined ? 'none' : `${time(from)} to ${time(to)}`],
     ['writer', writerText(writer, now)],

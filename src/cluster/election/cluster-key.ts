@@ -34,8 +34,6 @@ export const ClusterKey = t.readonly(
     t.type({
       v: t.literal(1),
       feed: Feed,
-      /** Identifies a store's generations: after losing all data they restart at 1. */
-      epoch: count,
       gen: count,
       /** The id of the replica that owns the connection; empty if there's no owner. */
       owner: t.string,
@@ -95,16 +93,12 @@ export const lasting = <T extends { readonly leftMs: number }>(entries: readonly
 export const remaining = <T extends { readonly until: number }>(entries: readonly T[], now: number) =>
   entries.filter(({ until }) => until > now).map(({ until, ...rest }) => ({ ...rest, leftMs: until - now }));
 
-/** Returns the epoch of a new key. @param random - from 0 up to 1 */
-export const newEpoch = (random: number): number => 1 + Math.floor(random * (Number.MAX_SAFE_INTEGER - 1));
-
 /** Returns a claimable key to replace a text that isn't one. Keeps the numbers in the text. */
 export const repairedKey = (text: string): ClusterKey => {
-  const { feed, epoch, gen } = Object(parsed(text)) as Readonly<Record<string, unknown>>;
+  const { feed, gen } = Object(parsed(text)) as Readonly<Record<string, unknown>>;
   return {
     v: 1,
     feed: Feed.is(feed) ? feed : 'market',
-    epoch: count.is(epoch) ? epoch : newEpoch(Math.random()),
     gen: count.is(gen) ? gen : 0,
     since: Date.now(),
     changes: [],

@@ -130,7 +130,6 @@ export class Draft {
 
   noteKey(state: Following, key: ClusterKey, revision: Revision): void {
     this.note({ ...key, revision });
-    this.election.epoch = key.epoch;
     if (key.owner === '' || isSameSource(this.settings, key)) state.other = undefined;
   }
 

@@ -205,7 +205,6 @@ export class Election {
   /** The highest known generation, and the last one that this replica owned. */
   gen = 0;
   lastOwned = 0;
-  epoch = 0;
   /** What this replica knows of the owner (no phase if there's no key), and when it first read this revision. */
   known: Known = { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 };
   /** Until then an owner without responders may be about to reconnect. */

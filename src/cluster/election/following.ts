@@ -3,7 +3,6 @@ import {
   type ChangeCause,
   type ClusterKey,
   isSameSource,
-  newEpoch,
   remaining,
   sourceOf,
 } from './cluster-key.js';
@@ -287,7 +286,6 @@ const claim = (
   cause: ChangeCause,
 ): void => {
   const { election, clock, now, settings } = draft;
-  const { epoch } = election;
   election.claims = [...recentClaims(draft), now];
   const ownership = {
     // The follower would drop the frames of an earlier generation.
@@ -300,7 +298,6 @@ const claim = (
   const claimed: ClusterKey = {
     v: 1,
     ...sourceOf(settings),
-    epoch: epoch === 0 ? (key?.epoch ?? newEpoch(clock.random)) : epoch,
     ...ownership,
     phase: 'opening',
     credits: [...(key?.credits ?? []), ...added].slice(-timing.maxCredits),
@@ -314,6 +311,6 @@ const claim = (
 const becomeOwner = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
   draft.endFeed();
-  Object.assign(election, { gen: key.gen, epoch: key.epoch, lastOwned: key.gen, evictions: [] });
+  Object.assign(election, { gen: key.gen, lastOwned: key.gen, evictions: [] });
   election.state = new Owning(key, revision, draft.clock, call);
 };

@@ -148,10 +148,9 @@ const mustWrite = (state: Owning): void => {
   if (state.sync === 'done') state.sync = 'write';
 };
 
-const keyOf = ({ election, now, settings }: Draft, state: Owning, fields: Partial<ClusterKey> = {}): ClusterKey => ({
+const keyOf = ({ now, settings }: Draft, state: Owning, fields: Partial<ClusterKey> = {}): ClusterKey => ({
   v: 1,
   ...sourceOf(settings),
-  epoch: election.epoch,
   gen: state.gen,
   owner: settings.replica,
   phase: phaseOf(state),

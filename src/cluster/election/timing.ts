@@ -40,8 +40,6 @@ export const timing = Object.freeze({
   maxEvictions: 3,
   /** How many changes of the owner the key holds. */
   maxChanges: 6,
-  /** How long the first messages of a new generation wait for the `end` of the previous one. */
-  holdMs: 100,
   /** If an owner's last message is older, none is under way: more than a beat, and its delay. */
   silentMs: 400,
   /** A silence is reported this long after the lease: longer than a takeover takes. */
@@ -59,7 +57,15 @@ export const timing = Object.freeze({
    * A fault of an operation that hasn't recurred for this long is over: an owner publishes every `beatMs`, a standby
    * every `presenceMs`, and a replica whose claims fail waits up to `maxClaimWaitMs` before the next one.
    */
-  faultOverMs: { connect: Infinity, read: 45_000, write: 45_000, publish: 5_000, subscribe: 10_000, request: 5_000 },
+  faultOverMs: {
+    connect: Infinity,
+    read: 45_000,
+    write: 45_000,
+    publish: 5_000,
+    subscribe: 10_000,
+    request: 5_000,
+    store: 10_000,
+  },
   /** How long `cluster status` collects the messages of standbys: each sends one in this time. */
   collectMs: 1_500,
   /** How long `cluster hand-over` waits for the owner, and a command for any answer of the engine. */

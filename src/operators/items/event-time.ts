@@ -76,5 +76,5 @@ export class EventTime {
  * Returns the time that a feed has reached, in epoch ms: at least that of its last record. Before its first event, a
  * feed may lag the clock by any amount.
  */
-export const reachedAt = (time: EventTime, { at = -Infinity }: { readonly at?: number | undefined }): number =>
+export const reachedAt = (time: EventTime, { at }: { readonly at: number }): number =>
   time.known() === -Infinity ? at : Math.max(at, Math.floor(time.now()));

@@ -29,7 +29,7 @@ const folder = tempFolder();
 const command = commandRunner();
 
 const key: NonNullable<ClusterState['key']> = {
-  ...{ v: 1, feed: 'raw', epoch: 1, gen: 7, owner: 'a-1', phase: 'open', since: 1_000, credits: [], evictions: [] },
+  ...{ v: 1, feed: 'raw', gen: 7, owner: 'a-1', phase: 'open', since: 1_000, credits: [], evictions: [] },
   changes: [{ gen: 7, owner: 'a-1', since: 1_000, cause: 'first' }],
 };
 const standbys = ['b-1', 'c-1'].map((replica, since) => ({ replica, since }));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { from, lastValueFrom } from 'rxjs';
 import { statusText } from '../../../src/cli/commands/log.js';
 import { feedLog, inspectLog, type LogStatus } from '../../../src/log/index.js';
+import { startOf } from '../../../src/protocol/place.js';
 import { fencesOf } from '../../docs/fences.js';
 import { frameAt, opening, start } from '../support/events.js';
 import { commandRunner, FakeOutput } from '../support/fakes.js';
@@ -39,18 +40,18 @@ describe('log status', () => {
       from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path).append({ segmentBytes: 2_000_000 })),
     );
     mkdirSync(join(path, 'cursors'));
-    const { log: id } = await inspectLog(path);
-    const cursor = { offset: 19_500, frames: 19_499, holes: 0, at: start + 5 * 19_500, log: id };
+    const { line } = await inspectLog(path);
+    const cursor = { offset: 19_500, frames: 19_499, holes: 0, at: start + 5 * 19_500, line };
     writeFileSync(join(path, 'cursors/alerts.json'), JSON.stringify(cursor));
     const status = await inspectLog(path);
     const now = (status.writer?.writtenAt ?? 0) + 3_000;
-    const printed = statusText({ ...status, path: 'market', log: 'a1b2c3d4e5f6' }, now).join('\n');
+    const printed = statusText({ ...status, path: 'market', line: 'a1b2c3d4e5f6' }, now).join('\n');
     const [guide = ''] = fencesOf('docs/log.md').flatMap(({ code }) => (code.startsWith('log  ') ? [code] : []));
     expect(printed.replaceAll('T00:', 'T09:')).toBe(guide);
   });
 
   const none: LogStatus = {
-    ...{ path: 'market', log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0 },
+    ...{ path: 'market', line: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0 },
     ...{ from: undefined, to: undefined, writer: undefined, consumers: [] },
   };
   const writer = { pid: 7, log: 'a', boot: 'b', run: 0, offset: 0, at: start, writtenAt: start, closed: false };
@@ -70,7 +71,7 @@ describe('log status', () => {
     ],
     [
       'a consumer at the end',
-      { consumers: [{ name: 'db', position: { offset: 5, log: 'a' }, behind: 0, behindMs: 0 }] },
+      { consumers: [{ name: 'db', position: startOf('a', 5), behind: 0, behindMs: 0 }] },
       'consumers   db: at 5, up to date',
     ],
   ])('shows %s', (_what, status, words) => {

@@ -50,6 +50,16 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
     });
   };
 
+  /** One server passes messages on in the order in which they arrive. */
+  const broadcast = (from: R, receive: (to: R) => void): void => {
+    send(`${from.id}>`, chance.between(0.1, 1.5), () => {
+      for (const to of connected.keys())
+        send(`>${to.id}`, chance.between(0.1, 1.5), () => {
+          if (connected.get(to) && reaches(to)) to.run(() => receive(to));
+        });
+    });
+  };
+
   const connect = (replica: R): void => {
     const canConnect = (): boolean => isUp && replica.conditions.link !== 'refused' && connected.has(replica);
     if (!canConnect()) {
@@ -107,7 +117,7 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
     },
     publish: (from: R, receive: (to: R) => void): void => {
       if (!connected.get(from) || !reaches(from)) return;
-      for (const to of connected.keys()) deliver(from, to, () => receive(to));
+      broadcast(from, receive);
     },
     send: (replica: R, id: string, offer: Offer): void => {
       const to = [...connected.keys()].find((each) => each.id === id);

@@ -119,7 +119,7 @@ export const repair = (store: Store, timeline: Timeline): void => {
   const read = store.read();
   if (read.type !== 'unreadable') return;
   timeline.note('the key is repaired');
-  store.write({ ...repairedKey('?'), epoch: 1 }, read.revision);
+  store.write(repairedKey('?'), read.revision);
 };
 
 /** All faults by name. */

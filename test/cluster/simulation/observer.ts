@@ -29,6 +29,13 @@ interface Seen extends Place {
 /** Faults that make the store lose writes. */
 export const losses = ['store wiped', 'store rolled back', 'engine fails over', 'key damaged'];
 
+/** Faults that keep messages from replicas. */
+const disturbing = [
+  ...losses,
+  ...['pause', 'suspend', 'link refused', 'black hole', 'lost messages', 'hand-over with losses', 'engine away'],
+  ...['network fails', 'slow store'],
+];
+
 /** The payload of a frame is its number. */
 export const payloadOf = (number: number): Buffer => {
   const payload = Buffer.allocUnsafe(4);
@@ -94,6 +101,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   /** When each frame of the service arrives at the owner, if none is lost. */
   const dueAt: number[] = [];
   const lines = new Map<string, Line>();
+  /** How far an owner was ahead that had followed nobody: it only knows its own clock. */
+  let aloneAhead = -Infinity;
   let framesChecked = 0;
   let lost = 0;
   let gaps = 0;
@@ -117,6 +126,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);
     if (gen !== last.gen) {
       if (!last.hasGap) report(`${replica} has no gap at generation ${gen}`);
+      const unseen = (counts.get(last.gen) ?? 0) - last.index - 1;
+      if (unseen > 0 && timeline.times(...disturbing) === 0)
+        report(`${replica} misses the last ${unseen} frames of generation ${last.gen}, although nothing is lost`);
       return;
     }
     const missing = index - last.index - 1;
@@ -212,7 +224,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     times.set(replica, { at, ahead: Math.max(ahead, known), isCutOff });
     if (last === undefined) return;
     if (at < last.at - 1e-3) report(`${replica} emits ${event.type} ${(last.at - at).toFixed(1)} ms back in time`);
-    if (isNeverPaused() && !last.isCutOff && !isCutOff && ahead - known > maxAheadMs)
+    if (isNeverPaused() && !last.isCutOff && !isCutOff && ahead - Math.max(known, aloneAhead) > maxAheadMs)
       report(`${replica} emits ${event.type} ${(ahead - known).toFixed(0)} ms ahead of the time`);
   };
 
@@ -223,6 +235,15 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       const index = counts.get(gen) ?? 0;
       counts.set(gen, index + 1);
       places.set(number, { gen, index, connection: connections.get(replica) ?? 0 });
+    },
+    /** Records that an owner begins in the line without having followed anybody. @param wall - its clock, in epoch ms */
+    beganAlone: (wall: number): void => {
+      aloneAhead = Math.max(aloneAhead, wall - now());
+    },
+    /** Records that a replica stands still: what it handles later came earlier. */
+    paused: (replica: string): void => {
+      const line = lines.get(replica);
+      if (line) line.isBroken = true;
     },
     /** Records that an owner publishes the beginning of a connection. */
     connected: (replica: string): void => void connections.set(replica, 1 + (connections.get(replica) ?? 0)),

@@ -1,6 +1,5 @@
 import { ownerOf, roleOf } from '../../../src/cluster/election/election.js';
 import { timing } from '../../../src/cluster/election/timing.js';
-import { runOf } from '../../../src/protocol/position.js';
 import { freeDelayMs } from '../../../src/protocol/feed-state.js';
 import { type Chance, createChance } from '../../simulation/chance.js';
 import { planFaults } from '../../simulation/faults.js';
@@ -225,9 +224,8 @@ const run = (time: Time, seed: number, options: RunOptions) => {
     const owners = running.filter((each) => ownerOf(each.election) !== undefined);
     const [owner] = owners;
     if (owners.length !== 1 || owner === undefined) return [`${owners.length} owners at the end`];
-    const { epoch } = owner.election;
     const { gen } = ownerOf(owner.election)!;
-    const run = runOf(epoch, gen, owner.id);
+    const run = `${gen} of ${owner.id}`;
     const live = service.live();
     return [
       ...(owner.hasConnection ? [] : [`${owner.id} owns, but has no connection`]),

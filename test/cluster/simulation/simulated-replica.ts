@@ -98,8 +98,9 @@ export class SimulatedReplica {
   }
 
   /** The run whose frames it emits. An `end` of another owner, which its follower drops, doesn't change it. */
-  get followed(): string | undefined {
-    return this.#follower.position?.run;
+  get followed(): string {
+    const { gen, owner } = this.#follower.emitted;
+    return `${gen} of ${owner}`;
   }
 
   /** How long no fault has disturbed it, in ms. */
@@ -146,7 +147,7 @@ export class SimulatedReplica {
       this.#lastWrite = { revision: each.result.revision, at: call.at, evictions };
     }
     const clock = { now: this.#monotonic, wall: this.wall, random: this.world.chance.random() };
-    const { state: next, effects } = step(before, each, { ...clock, followed: follower.followed });
+    const { state: next, effects } = step(before, each, { ...clock, followed: follower.emitted });
     this.election = next;
     const [owned, own] = [ownerOf(before), ownerOf(next)];
     const isUncounted = next.evictions.length === 0 || next.state.name !== 'following';
@@ -154,9 +155,9 @@ export class SimulatedReplica {
       this.world.onUncounted();
     if (next.state.name !== before.state.name)
       this.record(`${before.state.name} -> ${next.state.name} (generation ${own?.gen ?? next.gen})`);
-    if (own && own.gen !== publisher.place.gen) publisher.continue(follower.timeAt(this.#monotonic), this.wall);
     const report = reportOf(next);
-    if (report) publisher.report(report, next.epoch);
+    if (report) publisher.report(report, this.#monotonic, own?.changes.at(-1)?.cause === 'hand-over');
+    this.#begin();
     for (const effect of effects) this.#perform(effect);
     this.#scheduleTick();
   }
@@ -167,6 +168,7 @@ export class SimulatedReplica {
     const isSource = this.isServing && this.#follower.follows(ownerOf(this.election)!.gen, this.id);
     if (message.kind !== 'beat' && isSource) return;
     this.#follower.receive(message, this.#monotonic);
+    this.#begin();
     if (message.kind !== 'beat') return this.#scheduleTick();
     const { gen, owner, phase, revision } = message;
     this.input({ type: 'heard', report: { gen, owner, phase, revision } });
@@ -187,11 +189,17 @@ export class SimulatedReplica {
   }
 
   publishEvent(event: LifecycleEvent): void {
+    const publisher = this.#publisher;
+    if (publisher.accepts(event) && !publisher.hold(event)) this.#sendEvent(event);
+  }
+
+  #sendEvent(event: LifecycleEvent): void {
     if (event.type === 'opened') this.world.observer.connected(this.id);
     this.#publish(this.#publisher.event(event));
   }
 
   publishFrame(frame: Frame): void {
+    if (this.#publisher.hold(frame)) return this.#begin();
     const message = this.#publisher.frame(frame);
     this.world.observer.published(this.id, message.gen, numberOf(frame));
     this.#publish(message);
@@ -199,6 +207,7 @@ export class SimulatedReplica {
 
   pause(): void {
     this.#pausedAt ??= this.world.time.now();
+    this.world.observer.paused(this.id);
   }
 
   /** Continues. After a suspend, the monotonic clock has stood still. */
@@ -229,6 +238,18 @@ export class SimulatedReplica {
     this.world.engine.leave(this);
   }
 
+  /** Begins this owner's generation in the line, as the channel does. */
+  #begin(isLeaving = false): void {
+    const [publisher, follower] = [this.#publisher, this.#follower];
+    const at = publisher.beginsAt(follower, timingDefaults.leaseMs) ?? Infinity;
+    if (at > this.#monotonic && !(isLeaving && at < Infinity)) return;
+    if (follower.line === undefined) this.world.observer.beganAlone(this.wall);
+    for (const each of publisher.begin(follower, follower.timeAt(this.#monotonic), this.wall)) {
+      if (each.type === 'frame') this.publishFrame(each);
+      else this.#sendEvent(each);
+    }
+  }
+
   #publish(message: FeedMessage | undefined): void {
     if (message === undefined) return;
     if (this.election.isConnected) this.world.engine.publish(this, (to) => to.receive(message));
@@ -237,7 +258,8 @@ export class SimulatedReplica {
 
   // A little later, so that a rounding error can't make the tick too early.
   get #neededTick(): number {
-    return Math.min(nextTick(this.election), this.#follower.nextTick ?? Infinity) + this.#suspendedMs + 0.001;
+    const beginsAt = this.#publisher.beginsAt(this.#follower, timingDefaults.leaseMs) ?? Infinity;
+    return Math.min(nextTick(this.election), Math.max(0, beginsAt)) + this.#suspendedMs + 0.001;
   }
 
   // Most ticks are postponed before they're due. One that's too early schedules the next.
@@ -255,7 +277,7 @@ export class SimulatedReplica {
 
   #tick(): void {
     if (this.#neededTick > this.world.time.now()) return this.#scheduleTick();
-    this.#follower.tick(this.#monotonic);
+    this.#begin();
     this.input({ type: 'tick' });
   }
 
@@ -272,7 +294,7 @@ export class SimulatedReplica {
         this.#answer = effect.report;
         return;
       case 'beat': {
-        this.#publisher.report(effect.report, this.election.epoch);
+        this.#publisher.report(effect.report, this.#monotonic, false);
         const beat = this.#publisher.beat(this.wall);
         return effect.report.phase === 'free' ? engine.publish(this, (to) => to.receive(beat)) : this.#publish(beat);
       }
@@ -292,6 +314,8 @@ export class SimulatedReplica {
       case 'close':
         return this.#feed.close();
       case 'end':
+        if (effect.gen === this.#publisher.place.gen && this.#publisher.hasOpened) this.#begin(true);
+        this.#publisher.drop();
         return this.#publish(this.#publisher.end(effect.gen, this.wall));
       case 'fail':
         this.record(`fails, ${effect.isReplaced ? 'connection replaced' : 'no candidate'}`);

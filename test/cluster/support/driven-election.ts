@@ -22,7 +22,6 @@ import { createStore, type Store } from '../simulation/store.js';
 export const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
   v: 1,
   feed: 'market',
-  epoch: 9,
   gen: 3,
   owner: 'other',
   phase: 'open',

@@ -14,8 +14,13 @@ export const shortestTimes = { leaseMs: 300, renewMs: 100, marginMs: 50, suspect
 /** A replica of a test, with everything that it emits. */
 export type TestReplica = ReturnType<typeof startReplica>;
 
-const startReplica = (name: string, feed: Feed, engine: ClusterEngine, options: Omit<ClusterOptions, 'engine'>) => {
-  const link = cutEngine(engine);
+const startReplica = (
+  name: string,
+  feed: Feed,
+  { engine, hasStore }: { readonly engine: ClusterEngine; readonly hasStore: boolean },
+  options: Omit<ClusterOptions, 'engine'>,
+) => {
+  const link = cutEngine(engine, hasStore);
   const cluster = createFeedCluster(feed, { replica: name, suspectMs: 300, engine: link, ...options });
   const events: (FeedEvent | ClusterEvent)[] = [];
   let error: TradeFeedError | undefined;
@@ -43,8 +48,11 @@ const startReplica = (name: string, feed: Feed, engine: ClusterEngine, options: 
 /** Replicas of one account, and the service. */
 export type TestCluster = Awaited<ReturnType<typeof startTestCluster>>;
 
-/** Starts the local service, and an account whose replicas share an engine: one in memory, unless you pass another. */
-export const startTestCluster = async (engine: ClusterEngine = memoryEngine()) => {
+/**
+ * Starts the local service, and an account whose replicas share an engine: one in memory, unless you pass another.
+ * Without its store, what a replica misses is lost.
+ */
+export const startTestCluster = async (engine: ClusterEngine = memoryEngine(), hasStore = false) => {
   const service = await startTradeFeedService();
   const account = service.createAccount({ plan: 'developer' });
   const apiKey = account.createApiKey();
@@ -52,7 +60,7 @@ export const startTestCluster = async (engine: ClusterEngine = memoryEngine()) =
 
   const start = (name: string, options: Partial<ClusterOptions> = {}, feed: Feed = 'market'): TestReplica => {
     const defaults = { baseUrl: service.baseUrl, apiKey, account: 'main' };
-    const replica = startReplica(name, feed, engine, { ...defaults, ...options });
+    const replica = startReplica(name, feed, { engine, hasStore }, { ...defaults, ...options });
     replicas.push(replica);
     return replica;
   };
