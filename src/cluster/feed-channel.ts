@@ -82,7 +82,6 @@ export class FeedChannel {
       place: () => this.follower.line,
       receive: (message) => this.#follow(message),
       join: (message) => this.follower.join(message),
-      fetched: () => undefined,
       refused: (error) => this.#storeRefused(error),
     });
     if (this.#store) this.#others.add(this.#store.stored$.subscribe((stored) => this.#writer?.stored(stored)));

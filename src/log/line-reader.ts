@@ -10,7 +10,6 @@ interface ReaderParts<M extends Head> {
   readonly receive: (message: M) => void;
   /** Takes the place after a message, without its records. */
   readonly join: (message: M) => void;
-  readonly fetched: (records: number) => void;
   /** The store has refused to be read, or answers again (`undefined`). */
   readonly refused: (error: unknown) => void;
 }
@@ -29,10 +28,6 @@ export class LineReader<M extends Head> {
 
   constructor(parts: ReaderParts<M>) {
     this.#parts = parts;
-  }
-
-  get isReading(): boolean {
-    return this.#waiting !== undefined;
   }
 
   receive(message: M, bytes: number): void {
@@ -64,6 +59,7 @@ export class LineReader<M extends Head> {
     } catch (error) {
       refused(error);
     }
+    if (this.#closed.signal.aborted) return;
     this.#waiting = undefined;
     for (const message of waiting.messages) this.receive(message, 0);
   }
@@ -98,15 +94,12 @@ export class LineReader<M extends Head> {
   }
 
   async #read(store: LineStore, from: number, receive = this.#parts.receive): Promise<void> {
-    const { decode, place, fetched } = this.#parts;
+    const { decode } = this.#parts;
     const { signal } = this.#closed;
     for await (const bytes of store.read(from, signal)) {
       if (signal.aborted) return;
       const message = decode(bytes);
-      if (message === undefined) continue;
-      const before = place()?.offset ?? message.offset;
-      receive(message);
-      fetched(Math.max(0, (place()?.offset ?? before) - before));
+      if (message) receive(message);
     }
   }
 }

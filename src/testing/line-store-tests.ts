@@ -78,12 +78,13 @@ export const append = async (store: LineStore, heads: readonly Head[], isAgain =
   return answer;
 };
 
-const never = new AbortController().signal;
+// Created when it's needed: importing this file must not need a global.
+const never = (): AbortSignal => new AbortController().signal;
 
 export const read = async (
   store: LineStore,
   from: number,
-  signal: AbortSignal = never,
+  signal: AbortSignal = never(),
   stop?: () => void,
 ): Promise<readonly string[]> => {
   const names: string[] = [];
