@@ -33,7 +33,7 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       return Promise.resolve(last?.head);
     },
     append: (head, bytes, isAgain = false) => {
-      // As with Redis, nobody hears a replaced owner.
+      // As with Redis, subscribers don't receive what a replaced owner sends.
       if (isFenced) return;
       const problem = messages.at(-1) === last ? misplaced(last?.head, head) : 'fenced';
       isFenced = problem === 'fenced';
