@@ -14,7 +14,7 @@ import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
 import { type EmitEvent, Follower } from './follower.js';
 import { Decoder, encode, type FeedMessage, headOf, type MessageHead, type PlainMessage } from './messages.js';
-import { Outbox, Publisher } from './publisher.js';
+import { notBegun, Outbox, Publisher } from './publisher.js';
 
 interface FeedChannelParts {
   readonly engine: WatchedEngine;
@@ -80,7 +80,7 @@ export class FeedChannel {
       store: this.#store,
       decode: (bytes) => stored.decode(bytes),
       place: () => this.follower.line,
-      receive: (message) => this.#follow(message),
+      receive: (message, isLive) => this.#follow(message, isLive),
       join: (message) => this.follower.join(message),
       refused: (error) => this.#storeRefused(error),
     });
@@ -190,8 +190,8 @@ export class FeedChannel {
     this.follower.receive(message, performance.now());
   }
 
-  #follow(message: FeedMessage): void {
-    this.follower.receive(message, performance.now());
+  #follow(message: FeedMessage, isLive: boolean): void {
+    this.follower.receive(message, performance.now(), isLive);
     this.#begin();
   }
 
@@ -215,7 +215,7 @@ export class FeedChannel {
     const now = performance.now();
     if (isLeaving) return this.#beginNow();
     if (at > now) this.#timer = setTimeout(() => this.#begin(), clampMs(Math.ceil(at - now)));
-    else if (this.#store) void this.#beginAfter(this.#reader.catchUp());
+    else if (this.#store) void this.#beginAfter(this.#reader.finish());
     else this.#beginNow();
   }
 
@@ -259,7 +259,8 @@ export class FeedChannel {
     const message = this.#decoder.decode(bytes);
     if (message === undefined) return;
     const isOther = areOfDifferentSources(election().settings.replica, message.owner);
-    if (message.phase !== 'free' && !isOther) this.#reader.receive(message, bytes.byteLength);
+    if (message.phase !== 'free' && message.line !== notBegun && !isOther)
+      this.#reader.receive(message, bytes.byteLength);
     if (message.kind === 'beat') heard(message);
   }
 

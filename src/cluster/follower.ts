@@ -58,7 +58,8 @@ export class Follower implements PositionedFeed {
     this.#emit = emit;
   }
 
-  receive(received: FeedMessage, now: number): void {
+  /** @param isLive - `false`: it was sent some time ago, so it doesn't show the time of the stream, or an owner's life */
+  receive(received: FeedMessage, now: number, isLive = true): void {
     if (received.line === notBegun || this.#isOutdated(received)) return;
     const laterMs = this.#laterMs(received, now);
     const message = later(received, laterMs);
@@ -68,7 +69,7 @@ export class Follower implements PositionedFeed {
     const isNew = have?.gen !== message.gen;
     if (answer.type === 'old' || (isNext && !isNew && !this.#provesTime(message))) return;
     // A gap can end before it's published.
-    if (!isEvent(message, 'gap')) this.#noteTime(message.at, now);
+    if (isLive && !isEvent(message, 'gap')) this.#noteTime(message.at, now);
     const { from: openedAt } = this.#opened;
     const wasOpen = this.#connection === 'open';
     this.#owner = { gen: message.gen, id: message.owner, hasEnded: message.kind === 'end', laterMs };
@@ -116,7 +117,7 @@ export class Follower implements PositionedFeed {
     return this.#owner.hasEnded;
   }
 
-  /** When the last message arrived. */
+  /** When the last live message arrived; `-Infinity` before. */
   get heardAt(): number {
     return this.#lead.at;
   }
@@ -147,9 +148,9 @@ export class Follower implements PositionedFeed {
     this.#emit({ type: 'disconnected', at: since.at, failure });
   }
 
-  /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
+  /** Returns the stream's current time, in epoch ms; `undefined` before the first live message. */
   timeAt(now: number): number | undefined {
-    return this.#place && this.#lead.ms + now;
+    return this.#place && this.heardAt !== -Infinity ? this.#lead.ms + now : undefined;
   }
 
   /** If the store has lost data, two owners can use the same number, and a later line can have lower ones. */

@@ -78,7 +78,7 @@ export class Publisher {
     const isFull = waiting.held.length > maxHeld || waiting.bytes > maxHeldBytes;
     if (hasEnded || isFull || this.#head.gen === 1 || emitted.owner === this.#head.owner) return -Infinity;
     // A replica that has just started may still hear the previous owner.
-    if (emitted.gen === 0) return waiting.since + timing.silentMs;
+    if (heardAt === -Infinity) return waiting.since + timing.silentMs;
     return waiting.isOffered ? waiting.since + leaseMs : heardAt + timing.silentMs;
   }
 

@@ -1,3 +1,7 @@
+// Reads a line that continues live.
+//
+// In: live messages, and the store of the line. Out: the messages of the line in order; some come twice.
+// Never: a live message before the stored ones that are missing before it, unless the store doesn't get them.
 import { between, type Head, type Place } from '../protocol/place.js';
 import type { LineStore } from './line-store.js';
 
@@ -6,24 +10,42 @@ interface ReaderParts<M extends Head> {
   readonly store: LineStore | undefined;
   readonly decode: (bytes: Uint8Array) => M | undefined;
   readonly place: () => Place | undefined;
-  /** Takes the next message, or one after missing ones. */
-  readonly receive: (message: M) => void;
+  /** Takes the next message, or one after missing ones. `isLive`: it has just been sent. */
+  readonly receive: (message: M, isLive: boolean) => void;
   /** Takes the place after a message, without its records. */
   readonly join: (message: M) => void;
-  /** The store has refused to be read, or answers again (`undefined`). */
+  /** The store has refused to be read, or can be read again (`undefined`). */
   readonly refused: (error: unknown) => void;
 }
 
-/** How long a store may lack what is missing, and between two looks, in ms. */
-const [fillMs, lookMs] = [2_000, 100];
-/** How many bytes of live messages wait while the store is read. The store has the others. */
+/** `reading`: live messages wait while the store is read. `closed`: nothing more is received. */
+type State<M> = { readonly name: 'live' | 'closed' } | Reading<M>;
+
+interface Reading<M> {
+  readonly name: 'reading';
+  readonly messages: M[];
+  bytes: number;
+  /** What comes now is dropped: the store has it. */
+  isFull: boolean;
+  /** Until when it waits for what the store lacks. */
+  until: number;
+  done: Promise<void>;
+}
+
+/**
+ * How long a store may lack what is missing, and between two looks, in ms. An owner whose store was away takes up to 2 s
+ * until it asks again, and another 2 s until it knows that there's no answer.
+ */
+const [fillMs, lookMs] = [5_000, 100];
 const maxWaitingBytes = 1024 * 1024;
 
 /** Reads a line: live messages, and those that are missing between them from a store. */
 export class LineReader<M extends Head> {
   readonly #parts: ReaderParts<M>;
-  /** Live messages that wait while the store is read; `undefined` while it isn't. */
-  #waiting: { readonly messages: M[]; bytes: number; isFull: boolean } | undefined;
+  #state: State<M> = { name: 'live' };
+  #isRefused = false;
+  /** Whether the store had what was missing before. Otherwise, waiting only delays the live messages. */
+  #isReliable = true;
   readonly #closed = new AbortController();
 
   constructor(parts: ReaderParts<M>) {
@@ -31,75 +53,120 @@ export class LineReader<M extends Head> {
   }
 
   receive(message: M, bytes: number): void {
-    const { store, place, receive } = this.#parts;
-    const waiting = this.#waiting;
-    if (waiting !== undefined) {
-      waiting.isFull ||= waiting.bytes + bytes > maxWaitingBytes;
-      if (waiting.isFull) return;
-      waiting.messages.push(message);
-      waiting.bytes += bytes;
-      return;
-    }
-    if (store && between(place(), message).type === 'hole') void this.#fill(store, message);
-    else receive(message);
+    const { store, receive } = this.#parts;
+    if (this.#state.name === 'reading') return keep(this.#state, message, bytes);
+    if (this.#state.name === 'closed') return;
+    if (store && this.#lacks(message)) void this.#read((reading) => this.#fill(store, message, reading), message);
+    else receive(message, true);
   }
 
   /** Reads what the line has after this reader's place. One without a place begins at the end. */
   async catchUp(): Promise<void> {
-    const { store, place, join, refused } = this.#parts;
-    if (store === undefined || this.#waiting) return;
-    const waiting: { messages: M[]; bytes: number; isFull: boolean } = { messages: [], bytes: 0, isFull: false };
-    this.#waiting = waiting;
-    try {
-      const end = await store.end();
-      const start = place()?.offset;
-      if (end && start === undefined) await this.#read(store, end.offset, join);
-      else if (end && start !== undefined && end.offset + end.count > start) await this.#read(store, start);
-      refused(undefined);
-    } catch (error) {
-      refused(error);
+    const { store } = this.#parts;
+    if (store && this.#state.name === 'live') await this.#read(() => this.#ask(() => this.#readAll(store)));
+  }
+
+  /** Reads the line to its end, because this process continues it: nothing more is sent again. */
+  async finish(): Promise<void> {
+    while (this.#state.name === 'reading') {
+      this.#state.until = 0;
+      await this.#state.done;
     }
-    if (this.#closed.signal.aborted) return;
-    this.#waiting = undefined;
-    for (const message of waiting.messages) this.receive(message, 0);
+    await this.catchUp();
   }
 
   close(): void {
     this.#closed.abort();
-    this.#waiting = { messages: [], bytes: 0, isFull: true };
+    this.#state = { name: 'closed' };
   }
 
-  /** Reads what is missing before a message, until the store has it, or for a while. */
-  async #fill(store: LineStore, message: M): Promise<void> {
-    const waiting = (this.#waiting = { messages: [message], bytes: 0, isFull: false });
-    const until = performance.now() + fillMs;
-    try {
-      do {
-        const place = this.#parts.place();
-        if (place === undefined) break;
-        await this.#read(store, place.offset);
-        this.#parts.refused(undefined);
-        if (between(this.#parts.place(), message).type !== 'hole') break;
-        await new Promise((resolve) => setTimeout(resolve, lookMs));
-      } while (performance.now() < until && !this.#closed.signal.aborted);
-    } catch (error) {
-      this.#parts.refused(error);
+  /** Lets live messages wait while the store is read. */
+  #read(read: (reading: Reading<M>) => Promise<void>, ...messages: M[]): Promise<void> {
+    const until = this.#isReliable ? performance.now() + fillMs : 0;
+    const reading: Reading<M> = { name: 'reading', messages, bytes: 0, isFull: false, until, done: Promise.resolve() };
+    this.#state = reading;
+    reading.done = read(reading).then(() => {
+      if (this.#closed.signal.aborted) return;
+      this.#state = { name: 'live' };
+      for (const each of messages) this.receive(each, 0);
+    });
+    return reading.done;
+  }
+
+  /** Reads what is missing before a message, until the line has it. */
+  async #fill(store: LineStore, message: M, reading: Reading<M>): Promise<void> {
+    const isOver = (): boolean => !this.#isMissing(message, reading) || this.#closed.signal.aborted;
+    for (;;) {
+      const answer = between(this.#parts.place(), message);
+      if (answer.type === 'hole') await this.#ask(() => this.#readFrom(store, answer.from));
+      if (isOver() || performance.now() >= reading.until) break;
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
     }
     if (this.#closed.signal.aborted) return;
-    this.#waiting = undefined;
-    const [, ...others] = waiting.messages;
-    // What the store lacks after all, the reader reports as missing.
-    this.#parts.receive(message);
-    for (const each of others) this.receive(each, 0);
+    this.#isReliable = isOver();
+    // What the store lacks after all is reported as missing.
+    this.#parts.receive(message, true);
+    reading.messages.shift();
   }
 
-  async #read(store: LineStore, from: number, receive = this.#parts.receive): Promise<void> {
-    const { decode } = this.#parts;
+  /** Whether the line may still get what is missing before a message: no later generation continues it. */
+  #isMissing({ gen }: M, { messages }: Reading<M>): boolean {
+    return messages.every((each) => each.gen < gen || this.#lacks(each));
+  }
+
+  #lacks(message: M): boolean {
+    return between(this.#parts.place(), message).type === 'hole';
+  }
+
+  async #readAll(store: LineStore): Promise<void> {
+    const end = await store.end();
+    if (end === undefined) return;
+    const place = this.#parts.place();
+    const from = place && firstMissing(place, end);
+    if (place === undefined) await this.#readFrom(store, end.offset, this.#parts.join);
+    else if (from !== undefined) await this.#readFrom(store, from);
+  }
+
+  async #readFrom(store: LineStore, from: number, take = this.#parts.receive): Promise<void> {
+    const { decode, place } = this.#parts;
     const { signal } = this.#closed;
     for await (const bytes of store.read(from, signal)) {
       if (signal.aborted) return;
       const message = decode(bytes);
-      if (message) receive(message);
+      const answer = message && between(place(), message);
+      // Only here it shows that a generation between the two began earlier.
+      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from);
+      if (message) take(message, false);
+    }
+  }
+
+  /** Asks the store, and reports if it refuses, and when it answers again. */
+  async #ask(read: () => Promise<void>): Promise<void> {
+    const { refused } = this.#parts;
+    const wasRefused = this.#isRefused;
+    try {
+      await read();
+      this.#isRefused = false;
+      if (wasRefused) refused(undefined);
+    } catch (error) {
+      this.#isRefused = true;
+      refused(error);
     }
   }
 }
+
+const keep = <M>(reading: Reading<M>, message: M, bytes: number): void => {
+  reading.isFull ||= reading.bytes + bytes > maxWaitingBytes;
+  if (reading.isFull) return;
+  reading.messages.push(message);
+  reading.bytes += bytes;
+};
+
+/** From which offset on a reader lacks what a line has up to its last message; `undefined` if it has all. */
+const firstMissing = (place: Place, end: Head): number | undefined => {
+  const answer = between(place, end);
+  if (answer.type === 'hole') return answer.from;
+  if (answer.type === 'next' && (answer.skip < end.count || end.gen > place.gen)) return end.offset + answer.skip;
+  // Nothing of the line that continues has arrived.
+  return answer.type === 'other' && end.gen > place.gen ? 0 : undefined;
+};
