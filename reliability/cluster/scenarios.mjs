@@ -58,15 +58,41 @@ const takeover = async (cluster, action, undo) => {
   };
 };
 
-/** Measures an outage of the engine: no replica may claim, and the connection to the service stays. */
+const ownerCutOff = (cluster, how) =>
+  takeover(
+    cluster,
+    (owner) => owner.link.set(how),
+    (owner) => owner.link.set('good'),
+  );
+
+/** Counts the gaps of replicas since `at`, and the frames in them. */
+const gapsOf = (replicas, at) => {
+  const gaps = replicas.flatMap(({ log }) => log.filter((entry) => entry.type === 'gap' && entry.at >= at));
+  return { gaps: gaps.length, lost: gaps.reduce((sum, { missed = Infinity }) => sum + missed, 0) };
+};
+
+/** Measures an outage of the engine: no replica may claim, the connection to the service stays, and nothing is lost. */
 const engineOutage = async (cluster, meanwhile) => {
   const { owner } = await three(cluster);
   const handshakes = cluster.handshakes.length;
+  const at = Date.now();
   await cluster.broker.kill();
   await meanwhile(cluster);
   await cluster.broker.start();
   const back = await three(cluster);
-  return { isSame: back.owner === owner && cluster.handshakes.length === handshakes };
+  const isSame = back.owner === owner && cluster.handshakes.length === handshakes;
+  return { isSame, ...gapsOf(cluster.alive(), at) };
+};
+
+/** Measures what a follower loses that can't reach the engine for a while. */
+const cutOff = async (cluster, how, ms) => {
+  const { others } = await three(cluster);
+  const at = Date.now();
+  others[0].link.set(how);
+  await delay(ms);
+  others[0].link.set('good');
+  await three(cluster);
+  return gapsOf(others, at);
 };
 
 const areReplaced = (cluster, at) =>
@@ -139,23 +165,17 @@ export const scenarios = {
     );
   },
 
-  'the owner is cut off from the engine: refused': (cluster) =>
-    takeover(
-      cluster,
-      (owner) => owner.link.set('refused'),
-      (owner) => owner.link.set('good'),
-    ),
-
-  'the owner is cut off from the engine: black hole': (cluster) =>
-    takeover(
-      cluster,
-      (owner) => owner.link.set('black-hole'),
-      (owner) => owner.link.set('good'),
-    ),
+  'the owner is cut off from the engine: refused': (cluster) => ownerCutOff(cluster, 'refused'),
+  'the owner is cut off from the engine: black hole': (cluster) => ownerCutOff(cluster, 'black-hole'),
 
   'the engine is killed for 3 s': (cluster) => engineOutage(cluster, () => delay(3_000)),
 
   'the engine is killed, and has lost all data': (cluster) => engineOutage(cluster, ({ broker }) => broker.wipe()),
+
+  'a follower is cut off for 2 s: refused': (cluster) => cutOff(cluster, 'refused', 2_000),
+  'a follower is cut off for 2 s: black hole': (cluster) => cutOff(cluster, 'black-hole', 2_000),
+  'a follower is cut off for 20 s': (cluster) => cutOff(cluster, 'refused', 20_000),
+  'a follower is cut off for 120 s': (cluster) => cutOff(cluster, 'refused', 120_000),
 
   'a handshake of a killed owner arrives late': async (cluster) => {
     await killAll(cluster);
