@@ -2,10 +2,15 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { createServer } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { relayFeed$ } from '../../src/browser/index.js';
 import type { ClusterEngine } from '../../src/cluster/index.js';
 import { connectEngine } from '../peers/brokers.mjs';
+import { createRelay, relayHandler } from '../../src/relay/index.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { listen } from '../support/listen.js';
 import { startFaultProxy } from '../support/fault-proxy.js';
 import { waitFor } from '../support/wait-for.js';
 import { becomes, describeInstalled, type RealServer, startServer } from './support/real-server.js';
@@ -20,6 +25,10 @@ describeInstalled('redis', 'replicas with a real store: Redis', () => test('redi
 
 function test(kind: 'nats' | 'redis'): void {
   let server: RealServer;
+  const ends: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
   beforeAll(async () => {
     server = await startServer(kind);
   });
@@ -52,6 +61,18 @@ function test(kind: 'nats' | 'redis'): void {
       if (n % 10 === 0) await nextTurn();
     }
     await waitFor(() => owner.texts().length === until, { what: () => `${owner.texts().length} of ${until} frames` });
+  };
+
+  /** Serves a replica's events to pages. */
+  const serve = async ({ cluster }: TestReplica): Promise<number> => {
+    const relay = createRelay(cluster.events$, { cluster });
+    relay.hold();
+    const server = await listen(createServer(relayHandler(relay, { authorize: () => true })));
+    ends.push(async () => {
+      relay.close();
+      await server[Symbol.asyncDispose]();
+    });
+    return server.port;
   };
 
   const expectAll = async (owner: TestReplica, follower: TestReplica): Promise<void> => {
@@ -88,5 +109,40 @@ function test(kind: 'nats' | 'redis'): void {
     await server.broker.start();
     await push(cluster, owner, 10);
     await expectAll(owner, follower);
+  });
+
+  it('send each frame once to a page that moves between them, also while one of them was cut off', async () => {
+    await using started = await start('pages');
+    const { cluster, owner, follower, wire, port, cut } = started;
+    const ports = [await serve(owner), await serve(follower)] as const;
+    const balancer = await startFaultProxy({ target: ports[1] });
+    ends.push(() => balancer[Symbol.asyncDispose]());
+    const events: RelayedEvent[] = [];
+    const page = relayFeed$(`http://127.0.0.1:${balancer.port}/`).subscribe((event) => events.push(event));
+    ends.push(() => page.unsubscribe());
+    const texts = () => events.flatMap((event) => (event.type === 'frame' ? [event.text()] : []));
+    const isHere = (what: string) =>
+      waitFor(() => texts().at(-1) === owner.texts().at(-1), { what: () => `${what}: ${texts().length}` });
+    const moveTo = (n: 0 | 1): void => {
+      balancer.target = ports[n];
+      balancer.reset();
+    };
+    await push(cluster, owner, 50);
+    await isHere('on the follower');
+    wire.target = undefined;
+    wire.reset();
+    await becomes(cut, false);
+    await push(cluster, owner, burst);
+    moveTo(0);
+    await push(cluster, owner, 10);
+    await isHere('on the owner, while the follower is cut off');
+    moveTo(1);
+    wire.target = port;
+    await push(cluster, owner, 10);
+    await isHere('on the follower, which fetches');
+    // It came while the first frames were sent.
+    expect(texts().length).toBeGreaterThan(burst + 20);
+    expect(texts()).toEqual(owner.texts().slice(-texts().length));
+    expect(events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
 }
