@@ -193,10 +193,11 @@ export class Follower implements PositionedFeed {
 
   /** Begins an outage, because messages didn't arrive. */
   #miss(message: FeedMessage, have: Place): void {
-    const known = this.#outage;
-    const failure = known?.failure ?? missing('behind', have.at);
-    const since = known?.since ?? (have.gen === message.gen ? have : { ...have, holes: NaN });
-    this.#outage = { from: known?.from ?? Math.max(have.complete, this.#opened.from), failure, since };
+    const { from = Math.max(have.complete, this.#opened.from), ...known } = this.#outage ?? {};
+    const since = known.since ?? (have.gen === message.gen ? have : { ...have, holes: NaN });
+    // The failure of one that rests ended before its gap.
+    const { failure = missing('behind', have.at) } = known.is === 'rest' ? {} : known;
+    this.#outage = { from, failure, since };
     // The gap of a connection that settles follows later.
     const isToldLater = message.settling === undefined || isStatus(message);
     if (this.#connection === 'open' && !isToldLater) this.#emitDown({ type: 'disconnected', at: have.at, failure });

@@ -237,7 +237,7 @@ has a gap without a number if it returned while the connection settled, and was 
   opened 1, a/1, disconnected, opened 2, watermark, disconnected, opened 3, gap cluster-away ?, watermark
 has a gap before a frame with a fixed delay, if others did not arrive
   0: 1.0 a, 1: 1.1/1?~ LOST, 2: 1.2/1~2000 OPENED, 3: 1.3/1~2000 b, 4: 1.6/4~2000 c, 5: 1.7/5 BEAT
-  opened 1, a/1, disconnected, opened 2, gap connection-lost ?, b/2, disconnected, opened 3, gap connection-lost ?, c/3, watermark
+  opened 1, a/1, disconnected, opened 2, gap connection-lost ?, b/2, disconnected, opened 3, gap cluster-behind ?, c/3, watermark
 has another gap if a connection with a fixed delay is replaced before it is complete
   0: 1.0 a, 1: 1.1?~ LOST, 2: 1.2/1~2000 OPENED, 3: 1.3/1~2000 GAP, 4: 1.4/1+1~2100 OPENED, 5: 1.5/1+1~2100 b
   opened 1, a/1, disconnected, opened 2, gap connection-lost ?, opened 3, gap connection-lost ?, b/3
