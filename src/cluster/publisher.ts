@@ -61,7 +61,9 @@ export class Publisher {
     if (gen !== head.gen) {
       // An open connection continues in the new generation.
       [this.#hasOpened, this.#trouble] = [this.#hasOpened && phase === 'open', undefined];
-      this.#waiting = { since: now, isOffered, held: [], bytes: 0 };
+      // One that claims again before it has begun still has what waits.
+      const { held = [], bytes = 0 } = this.#waiting ?? {};
+      this.#waiting = { since: now, isOffered, held, bytes };
       head.line = notBegun;
     }
     this.#isOpen &&= phase === 'open';

@@ -77,8 +77,15 @@ describe('a generation begins', () => {
     expect(held.map((each) => publisher.hold(each))).toEqual([true, true, true]);
     expect(publisher.begin(previous, undefined, 1_000)).toEqual(held);
     expect(publisher.hold(frameOf('b'))).toBe(false);
-    // What an earlier generation has held is gone.
+  });
+
+  it('with what has waited since an earlier one that never began', () => {
+    const publisher = claimed();
+    publisher.hold(opened);
     publisher.report(reportOf(3), 0, false);
+    publisher.hold(frameOf('a'));
+    expect(publisher.begin(previous, undefined, 1_000)).toEqual([opened, frameOf('a')]);
+    publisher.report(reportOf(4), 0, false);
     expect(publisher.begin(previous, undefined, 1_000)).toEqual([]);
   });
 
