@@ -161,11 +161,12 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const line = lines.get(replica) ?? newLine();
     lines.set(replica, line);
     if (event.type === 'gap') checkGap(replica, line, event);
-    if (event.type !== 'watermark') line.isAfterGap = event.type === 'gap';
     if (event.type === 'opened') {
       const { at, completeFrom = at + fixedDelayMs } = event;
       line.openedAt = at;
       if (completeFrom > at) line.delayedTo = completeFrom;
+      // The time of the stream may wait for the clock of the owner, whose connection settles meanwhile.
+      else if (completeFrom < at) line.delayedTo = at;
     }
     line.state =
       event.type === 'frame'
@@ -176,6 +177,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     line.newestAt = Math.max(line.newestAt ?? -Infinity, at);
     const isShown = event.type === 'frame' || event.type === 'watermark';
     const isComplete = line.state.completeFrom !== undefined && line.state.open !== undefined;
+    // Once the line is complete again, the next gap is of another outage.
+    if (event.type !== 'watermark' || isComplete) line.isAfterGap = event.type === 'gap';
     const last = line.claims.at(-1);
     const goesOn = last !== undefined && isComplete && last.to > now() - maxStepMs && !line.isBroken;
     if (!isComplete || event.type === 'gap') line.isBroken = true;
@@ -240,11 +243,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     beganAlone: (wall: number): void => {
       aloneAhead = Math.max(aloneAhead, wall - now());
     },
-    /** Records that a replica stands still: what it handles later came earlier. */
-    paused: (replica: string): void => {
-      const line = lines.get(replica);
-      if (line) line.isBroken = true;
-    },
+    /** Records that a replica goes on after it stood still: what it handles and publishes now came earlier. */
+    resumed: (): void => lines.forEach((line) => (line.isBroken = true)),
     /** Records that an owner publishes the beginning of a connection. */
     connected: (replica: string): void => void connections.set(replica, 1 + (connections.get(replica) ?? 0)),
     /** Records a frame that the service has seen. */
@@ -261,7 +261,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       if (event.missed !== undefined) last.missed += event.missed;
       else last.uncounted = (counts.get(last.gen) ?? 0) - last.index - 1 - last.missed;
       // While a connection settles for a fixed time, frames arrive, and others may be missing.
-      const isOfDelay = event.from < (lines.get(replica)?.delayedTo ?? -Infinity);
+      const isOfDelay = event.from <= (lines.get(replica)?.delayedTo ?? -Infinity);
       last.needsNumber ||= event.missed === undefined && !isOfDelay;
     },
     counts: () => ({ frames: framesChecked, lost, gaps }),

@@ -207,7 +207,6 @@ export class SimulatedReplica {
 
   pause(): void {
     this.#pausedAt ??= this.world.time.now();
-    this.world.observer.paused(this.id);
   }
 
   /** Continues. After a suspend, the monotonic clock has stood still. */
@@ -215,6 +214,7 @@ export class SimulatedReplica {
     if (this.#pausedAt === undefined) return;
     if (wasSuspended) this.#suspendedMs += this.world.time.now() - this.#pausedAt;
     this.#pausedAt = undefined;
+    this.world.observer.resumed();
     const waiting = this.#inbox;
     this.#inbox = [];
     // After a pause, timers can run before the sockets are read.
