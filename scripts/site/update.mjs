@@ -28,10 +28,10 @@ const fromSource = async (exports) => {
 const parts = {
   failures: async () => {
     const { serviceMeanings, relayMeanings, notLoaded, ...of } = await fromSource({
-      'protocol/failures/classify.ts': 'clusterMeanings, logMeanings, serviceMeanings',
+      'protocol/failures/classify.ts': 'clusterMeanings, serviceMeanings',
       'protocol/failures/meanings.ts': 'relayReports',
       'browser/relay-error.ts': 'relayMeanings',
-      'log/log-error.ts': 'logErrors',
+      'log/log-error.ts': 'logErrors, logMeanings',
       'worker/feed-in-worker.ts': 'workerMeanings',
       'transport/network-clients.ts': 'notLoaded',
     });

@@ -10,7 +10,7 @@ import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
 import type { Countable, Place } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
-import { logMeanings } from '../protocol/failures/classify.js';
+import { logMeanings } from './log-error.js';
 
 /** What a log stores: frames, and all events but watermarks. */
 export type Stored = AnyFrame | Exclude<ClusterLifecycleEvent, { readonly type: 'watermark' }>;

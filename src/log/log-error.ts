@@ -45,6 +45,30 @@ export class LogError extends Error {
   }
 }
 
+/** The failures in the gaps and events that a log adds to the feed's. */
+export const logMeanings = {
+  paused: row({ stage: 'stream' }, 'log-paused', 'backoff', [
+    'No process wrote the log.',
+    'Nothing to do: the frames of that time are not in the log. To lose fewer, start the next writer sooner.',
+  ]),
+  writeFailed: row({ stage: 'stream' }, 'log-write-failed', 'backoff', [
+    'The disk of the log was full or failed, so frames were not written.',
+    'Free space, or lower `maxBytes` of the log.',
+  ]),
+  behind: row({ stage: 'stream' }, 'log-behind', 'backoff', [
+    'The log no longer has these records.',
+    'If a reader is too slow, keep more with `maxAgeMs` and `maxBytes`, or make it faster.',
+  ]),
+  damaged: row({ stage: 'stream' }, 'log-damaged', 'backoff', [
+    'Lines of the log are damaged.',
+    'Check the disk; `rx-trade-feed log status --verify` names the lines.',
+  ]),
+  writerGone: row({ stage: 'stream' }, 'log-writer-gone', 'backoff', [
+    'The process that writes the log has ended, or does not respond.',
+    'Start it again, or look at its log. Readers continue when it writes again.',
+  ]),
+};
+
 /** What each code means. */
 export const logErrors = {
   'log-in-use': row({}, 'log-in-use', 'stop', [

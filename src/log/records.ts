@@ -4,7 +4,6 @@
 // Never: a record twice or out of order, or a missing one without a gap in its place.
 import type { LifecycleEvent, Watermark } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
-import { logMeanings } from '../protocol/failures/classify.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
@@ -18,7 +17,7 @@ import {
 import { afterRecord, missedBetween, type Place, startOf } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
 import type { Rule } from '../protocol/validate.js';
-import { LogError } from './log-error.js';
+import { LogError, logMeanings } from './log-error.js';
 import {
   aFrame,
   frameIn,

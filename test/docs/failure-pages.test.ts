@@ -2,9 +2,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FailureCode } from 'rx-trade-feed';
 import { LogError } from 'rx-trade-feed/log';
-import { clusterMeanings, logMeanings, serviceMeanings } from '../../src/protocol/failures/classify.js';
+import { clusterMeanings, serviceMeanings } from '../../src/protocol/failures/classify.js';
 import { relayMeanings } from '../../src/browser/relay-error.js';
-import { logErrors } from '../../src/log/log-error.js';
+import { logErrors, logMeanings } from '../../src/log/log-error.js';
 import { type Meaning, relayReports, repository } from '../../src/protocol/failures/meanings.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { notLoaded } from '../../src/transport/network-clients.js';

@@ -7,7 +7,7 @@ import { LogReader } from '../../../src/log/reader.js';
 import type { From, LogRecord, ReaderSettings } from '../../../src/log/records.js';
 import type { Machine } from '../../../src/log/segments.js';
 import { LogWriter, type WriterSettings } from '../../../src/log/writer.js';
-import { logMeanings } from '../../../src/protocol/failures/classify.js';
+import { logMeanings } from '../../../src/log/log-error.js';
 import { createFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { type Chance, createChance } from '../../simulation/chance.js';
