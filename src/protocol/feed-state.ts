@@ -4,7 +4,6 @@ import type {
   Gap,
   LifecycleEvent,
   Opened,
-  RelayedEvent,
   Stopped,
   TicketIssued,
   Watermark,
@@ -373,9 +372,7 @@ export const gapOfMissed = ({ from, to, frames }: Missed, meaning: Meaning): Gap
 
 export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReports.behind);
 
-/** An event in a relay's log. If the feed stops, the relay logs `disconnected`, because its clients stay connected. */
-export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
-
+/** A value in a relay's log. */
 export interface LoggedValue {
   readonly type: 'value';
   readonly at: number;
@@ -426,47 +423,6 @@ const settledSnapshot = (snapshot: Snapshot, completeFrom: number): Snapshot => 
   const opened = snapshot.find((event) => event.type === 'opened');
   if (opened === undefined || (snapshot.length === 1 && opened.completeFrom !== undefined)) return snapshot;
   return [{ ...opened, completeFrom }];
-};
-
-/**
- * Returns the time up to which a subscriber has every frame after an event, in epoch ms. Only frames, and gaps in their
- * place, prove it, because the clock runs on while a connection is stalled. During an outage it stays at the end of the
- * last open connection.
- *
- * @param complete - that time before the event, when the feed was in this state
- */
-export const completeAfter = (complete: number, state: FeedState, event: LoggedEvent): number =>
-  Math.max(complete, provenUntil(state, event) ?? complete);
-
-const provenUntil = (state: FeedState, event: LoggedEvent): number | undefined => {
-  const isCompleteAt = (at: number): boolean => {
-    const { open, settling } = afterTime(state, at);
-    return open !== undefined && settling === undefined;
-  };
-  switch (event.type) {
-    case 'frame':
-      // With a fixed `deliveryDelayMs`, others may be missing between this one and the last.
-      return state.settling?.isFixed === true && event.receivedAt < state.settling.until ? undefined : event.receivedAt;
-    case 'gap':
-      return event.to;
-    case 'value':
-      // During an outage, a value is an operator's delayed output for earlier frames.
-      return isCompleteAt(event.at) || state.events.length === 0 ? event.at : undefined;
-    case 'opened':
-      return state.hasOpened ? undefined : event.at;
-    case 'disconnected': {
-      const { failure, at } = event;
-      const endedAt = Math.min(failure.endedAt, at);
-      // When the connection to a relay ends, the relay may still hold frames that it hasn't sent.
-      const isOfFeed = failure.stage === 'stream' && !isOfRelay({ failure, hasStopped: false });
-      return isOfFeed && isCompleteAt(endedAt) ? endedAt : undefined;
-    }
-    case 'reconnecting':
-    case 'ticket-requested':
-    case 'ticket-issued':
-    case 'watermark':
-      return undefined;
-  }
 };
 
 export const stateOf = (snapshot: Snapshot): FeedState =>

@@ -4,14 +4,13 @@ import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
 import { isWritable, writeFrame } from '../operators/node/write-frame.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import type { RelayedEvent, Watermark } from '../protocol/event.js';
+import type { RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
 import {
   afterEvent,
   afterFrame,
   afterTime,
-  completeAfter,
   type FeedState,
-  type LoggedEvent,
+  isOfRelay,
   type LoggedValue,
   noFeed,
 } from '../protocol/feed-state.js';
@@ -21,6 +20,9 @@ import { isBytes, isTime } from '../protocol/type-guards.js';
 import { type Checkpoint, Entries } from './entries.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
+
+/** An event in a relay's log. If the feed stops, the relay logs `disconnected`, because its clients stay connected. */
+export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 /** Consecutive events, with the checkpoint and the watermark after them. */
 export interface Batch {
@@ -339,6 +341,47 @@ export const hasClock = ({ events, open, hasOpened, outage }: FeedState): boolea
 export const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {
   if (event.type === 'frame') return afterFrame(state, event.receivedAt, event);
   return isLifecycle(event) ? afterEvent(state, event, newestAt) : state;
+};
+
+/**
+ * Returns the time up to which a subscriber has every frame after an event, in epoch ms. Only frames, and gaps in their
+ * place, prove it, because the clock runs on while a connection is stalled. During an outage it stays at the end of the
+ * last open connection.
+ *
+ * @param complete - that time before the event, when the feed was in this state
+ */
+export const completeAfter = (complete: number, state: FeedState, event: LoggedEvent): number =>
+  Math.max(complete, provenUntil(state, event) ?? complete);
+
+const provenUntil = (state: FeedState, event: LoggedEvent): number | undefined => {
+  const isCompleteAt = (at: number): boolean => {
+    const { open, settling } = afterTime(state, at);
+    return open !== undefined && settling === undefined;
+  };
+  switch (event.type) {
+    case 'frame':
+      // With a fixed `deliveryDelayMs`, others may be missing between this one and the last.
+      return state.settling?.isFixed === true && event.receivedAt < state.settling.until ? undefined : event.receivedAt;
+    case 'gap':
+      return event.to;
+    case 'value':
+      // During an outage, a value is an operator's delayed output for earlier frames.
+      return isCompleteAt(event.at) || state.events.length === 0 ? event.at : undefined;
+    case 'opened':
+      return state.hasOpened ? undefined : event.at;
+    case 'disconnected': {
+      const { failure, at } = event;
+      const endedAt = Math.min(failure.endedAt, at);
+      // When the connection to a relay ends, the relay may still hold frames that it hasn't sent.
+      const isOfFeed = failure.stage === 'stream' && !isOfRelay({ failure, hasStopped: false });
+      return isOfFeed && isCompleteAt(endedAt) ? endedAt : undefined;
+    }
+    case 'reconnecting':
+    case 'ticket-requested':
+    case 'ticket-issued':
+    case 'watermark':
+      return undefined;
+  }
 };
 
 const lineOf = (event: LoggedEvent): string => {

@@ -5,17 +5,16 @@ import { timeOf } from '../../src/operators/items/item.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { waitsFor } from '../../src/protocol/event-record.js';
 import type { ClusterLifecycleEvent, Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
+import { completeAfter, type LoggedEvent } from '../../src/relay/event-log.js';
 import { workerMeanings } from '../../src/worker/feed-in-worker.js';
 import { relayError } from '../../src/browser/relay-error.js';
 import {
   afterEvent as foldEvent,
   afterFrame as foldItem,
   afterValue,
-  completeAfter,
   type FeedState,
   gapOfMissed,
   isOfRelay,
-  type LoggedEvent,
   noFeed,
   notBefore,
   relayGap,

@@ -1,9 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { LoggedEvent } from '../../src/protocol/feed-state.js';
 import { startOf } from '../../src/protocol/place.js';
 import { Entries, type Checkpoint } from '../../src/relay/entries.js';
-import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
+import { EventLog, linesOf, type LogBounds, type LoggedEvent } from '../../src/relay/event-log.js';
 import { relayError } from '../../src/browser/relay-error.js';
 import { disconnected, gapOf, lost, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
