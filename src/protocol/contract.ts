@@ -38,9 +38,6 @@ export const CloseReason = {
 } as const;
 export type CloseReason = (typeof CloseReason)[keyof typeof CloseReason];
 
-export const isCloseReason = (reason: string): reason is CloseReason =>
-  (Object.values(CloseReason) as string[]).includes(reason);
-
 export const feeds = ['market', 'raw'] as const satisfies readonly Feed[];
 
 export const isFeed = (value: unknown): value is Feed => feeds.includes(value as Feed);
@@ -50,8 +47,7 @@ export const checkFeed = (feed: unknown): void => {
 };
 
 /** Returns whether a URL points at this machine, the only place where a connection without TLS is allowed. */
-export const isLoopback = (url: URL): boolean =>
-  url.hostname === 'localhost' || url.hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(url.hostname);
+export const isLoopback = (url: URL): boolean => /^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(url.hostname);
 
 // RFC 3339, 5.6. A leap second (:60) is valid, but `Date.parse` rejects it.
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:(?:[0-5]\d|60)(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
@@ -74,13 +70,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const isSocketUrl = (text: string): boolean => {
   const url = /\s/.test(text) ? undefined : tryCall(() => new URL(text));
-  return (
-    url !== undefined &&
-    (url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url))) &&
-    url.hash === '' &&
-    url.username === '' &&
-    url.password === ''
-  );
+  if (url === undefined || url.hash + url.username + url.password !== '') return false;
+  return url.protocol === 'wss:' || (url.protocol === 'ws:' && isLoopback(url));
 };
 
 /**

@@ -142,13 +142,6 @@ export const afterFrame = (before: FeedState, at: number, frame?: AnyFrame): Fee
   return completed({ ...before, hasOpened: true, open: { at, connection }, events, failuresInRow: 0 }, at, outage);
 };
 
-/**
- * Folds an item that an operator created. It may be late, like a window, so it shows neither that an outage is over nor
- * from when a connection is complete.
- */
-export const afterValue = (before: FeedState, at: number): FeedState =>
-  before.open === undefined && before.outage === undefined ? afterFrame(before, at) : afterTime(before, at);
-
 /** Folds the time into the state, in epoch ms: no item or event before it follows. */
 export const afterTime = (before: FeedState, at: number): FeedState => {
   const { settling, outage } = before;

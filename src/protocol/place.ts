@@ -39,27 +39,25 @@ export type Between =
   | { readonly type: 'next'; readonly skip: number; readonly surplus: number }
   | { readonly type: 'hole'; readonly from: number; readonly surplus: number };
 
-const [first, other, old]: readonly Between[] = [{ type: 'first' }, { type: 'other' }, { type: 'old' }];
-
 /** The only answer to what is missing between a place and a message. */
 export const between = (have: Place | undefined, next: Head): Between => {
-  if (have === undefined) return first as Between;
-  if (have.line !== next.line) return other as Between;
-  if (next.gen < have.gen) return old as Between;
+  if (have === undefined) return { type: 'first' };
+  if (have.line !== next.line) return { type: 'other' };
+  if (next.gen < have.gen) return { type: 'old' };
   if (next.gen === have.gen) return follows(next, have.offset, 0);
   // Its owner began where the line of the previous generation ended, whatever that one has sent.
   if (next.after === have.gen)
     return follows(next, Math.min(have.offset, next.began), Math.max(0, have.offset - next.began));
   // A generation between the two is missing. Only reading the line shows where it began.
   const isBehind = next.offset > have.offset || next.began >= have.offset;
-  return isBehind ? { type: 'hole', from: have.offset, surplus: 0 } : (other as Between);
+  return isBehind ? { type: 'hole', from: have.offset, surplus: 0 } : { type: 'other' };
 };
 
 const follows = ({ offset, count }: Head, from: number, surplus: number): Between => {
   if (offset > from) return { type: 'hole', from, surplus };
   const skip = from - offset;
   // A message without records says only how far the line is.
-  return skip < count || skip === 0 ? { type: 'next', skip, surplus } : (old as Between);
+  return skip < count || skip === 0 ? { type: 'next', skip, surplus } : { type: 'old' };
 };
 
 /**
@@ -108,11 +106,8 @@ export const startOf = (line: string, offset = 0, at = 0): Place => ({
 });
 
 /** The id of a new line. */
-export const newLine = (): string => Array.from({ length: 4 }, randomPart).join('');
-const randomPart = (): string =>
-  Math.floor(Math.random() * 36 ** 3)
-    .toString(36)
-    .padStart(3, '0');
+export const newLine = (): string =>
+  Array.from({ length: 12 }, () => Math.floor(36 * Math.random()).toString(36)).join('');
 
 /**
  * Writes the id of a message, which a client sends back in `Last-Event-ID`. Rounds `at` up and `complete` down, and

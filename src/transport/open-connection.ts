@@ -3,7 +3,7 @@ import { defer, ignoreElements, noop, Observable, type OperatorFunction, type Su
 import type { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../feed/options.js';
 import { MemoryUse, moveToBlocks, Payload, PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
-import { isCloseReason } from '../protocol/contract.js';
+import { CloseReason } from '../protocol/contract.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
@@ -216,7 +216,8 @@ class Stream implements FrameHandler {
 
   closed(closeCode: number, bytes: Buffer): void {
     const reason = bytes.toString('utf8');
-    this.end({ closeCode, reason: isCloseReason(reason) ? reason : redactorOf(this.ticket)(reason) });
+    const isKnown = Object.values<string>(CloseReason).includes(reason);
+    this.end({ closeCode, reason: isKnown ? reason : redactorOf(this.ticket)(reason) });
   }
 
   stalled(): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
+import { afterItem } from '../../src/operators/items/follow-feed.js';
 import { timeOf } from '../../src/operators/items/item.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { waitsFor } from '../../src/protocol/event-record.js';
@@ -11,7 +12,6 @@ import { relayError } from '../../src/browser/relay-error.js';
 import {
   afterEvent as foldEvent,
   afterFrame as foldItem,
-  afterValue,
   type FeedState,
   gapOfMissed,
   isOfRelay,
@@ -316,11 +316,11 @@ describe('snapshot', () => {
 
   it('shows by a value only what time it is, because an operator may emit it late', () => {
     const settling = stateAfter([opened(3), disconnected(9), requested(10), issued(11), opening(20)]);
-    expect(afterValue(settling, 30)).toMatchObject({ completeFrom: undefined, outage: { from: 9 } });
-    expect(afterValue(settling, 520).gaps).toMatchObject([{ from: 9, to: 520 }]);
+    expect(afterItem(settling, {}, 30)).toMatchObject({ completeFrom: undefined, outage: { from: 9 } });
+    expect(afterItem(settling, {}, 520).gaps).toMatchObject([{ from: 9, to: 520 }]);
     const down = stateAfter([opened(3), disconnected(9)]);
-    expect(afterValue(down, 30)).toBe(down);
-    expect(afterValue(noFeed, 30)).toMatchObject({ open: { at: 30 }, completeFrom: 30 });
+    expect(afterItem(down, {}, 30)).toBe(down);
+    expect(afterItem(noFeed, {}, 30)).toMatchObject({ open: { at: 30 }, completeFrom: 30 });
   });
 
   it('still settles after a gap with a number of frames: they were dropped on the way', () => {

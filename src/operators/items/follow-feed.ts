@@ -4,7 +4,6 @@ import {
   afterEvent,
   afterFrame,
   afterTime,
-  afterValue,
   type FeedState,
   hasStopped,
   noFeed,
@@ -70,10 +69,14 @@ export class FeedFollower {
   }
 }
 
-/** Folds an item into the state, at its time in epoch ms. */
+/**
+ * Folds an item into the state, at its time in epoch ms. One that an operator created may be late, like a window, so it
+ * shows neither that an outage is over nor from when a connection is complete.
+ */
 export const afterItem = (state: FeedState, item: unknown, at: number): FeedState => {
   const frame = frameOf(item);
-  return frame === undefined ? afterValue(state, at) : afterFrame(state, at, frame);
+  const isFirst = state.open === undefined && state.outage === undefined;
+  return frame === undefined && !isFirst ? afterTime(state, at) : afterFrame(state, at, frame);
 };
 
 /** Returns the event `stopped` for the error of a source, unless the source has emitted one. */

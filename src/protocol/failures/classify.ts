@@ -1,11 +1,11 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
 import {
+  type FailureCode,
   invalidOptions,
   type Meaning,
   retriesExhausted,
   row,
-  type ServiceFailureCode,
   type Stage,
   type Verdict,
   type When,
@@ -103,7 +103,7 @@ const meaningOf = ({ stage, code, status, closeCode, reason, certificate }: Fail
 /** Returns a function that creates the rows of a stage. `passes`: what happens next if the failure is temporary. */
 const rowsOf =
   (stage: Stage, passes: string) =>
-  (when: When, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
+  (when: When, code: FailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
     const usual = verdict === 'renew' ? 'the feed reconnects with a fresh ticket' : passes;
     return row({ stage, ...when }, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`]);
   };
@@ -241,27 +241,25 @@ export const serviceMeanings: readonly Meaning[] = [
   retriesExhausted,
 ];
 
-const inStream = { stage: 'stream' } as const;
-
 /** The failures between a cluster's replicas. */
 export const clusterMeanings = {
-  behind: row(inStream, 'cluster-behind', 'renew', [
+  behind: stream({}, 'cluster-behind', 'renew', [
     "Messages from the owner didn't reach this replica.",
     "If this happens often, check the network, and the engine's limits for slow consumers.",
   ]),
-  away: row(inStream, 'cluster-away', 'renew', [
+  away: stream({}, 'cluster-away', 'renew', [
     'This replica lost its connection to the engine, so it got no messages from the owner.',
     'Nothing to do: the replica continues when the engine is back. If it stays away, check the engine.',
   ]),
-  ownerChanged: row(inStream, 'owner-changed', 'renew', [
+  ownerChanged: stream({}, 'owner-changed', 'renew', [
     'Another replica owns the connection now.',
     'Nothing to do, but frames between the two connections may be missing.',
   ]),
-  engineRefused: row(inStream, 'engine-refused', 'stop', [
+  engineRefused: stream({}, 'engine-refused', 'stop', [
     "The cluster's engine refuses what this replica needs, or can't be reached.",
     "Look for `engine-refused` in this replica's log: it says what the engine refuses, and what to do.",
   ]),
-  engineClosed: row(inStream, 'engine-closed', 'stop', [
+  engineClosed: stream({}, 'engine-closed', 'stop', [
     "The connection to the cluster's engine was closed, and its client won't connect again.",
     'Restart the process, or create a new connection, engine and cluster. Let the client reconnect without a limit.',
   ]),

@@ -127,7 +127,7 @@ export class TradeFeedError extends Error {
   declare readonly previous?: TradeFeedError;
 
   constructor(fields: FailureFields) {
-    super(messageOf(fields));
+    super(`${observedIn(fields)} ${fields.advice} See ${failurePage(fields.code)}`);
     // V8 formats a stack on first access. Until then it keeps objects of the call stack alive, such as a closed socket.
     this.stack = String(this.stack);
     const known = Object.entries(fields).filter(
@@ -236,9 +236,6 @@ const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolea
   framesReceived: isNumber,
   endedAt: isTime,
 };
-
-const messageOf = (fields: FailureFields): string =>
-  `${observedIn(fields)} ${fields.advice} See ${failurePage(fields.code)}`;
 
 /** Returns only what happened: the message without its advice and page. */
 export const withoutAdvice = ({ message, advice }: Pick<TradeFeedError, 'message' | 'advice'>): string => {
