@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { feedOptionRules, resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import type { Feed } from '../protocol/feed.js';
 import {
   aBoolean,
   aName,
@@ -13,7 +14,6 @@ import {
   type Rule,
   validated,
 } from '../protocol/validate.js';
-import type { Source } from './election/cluster-key.js';
 import type { ClusterEngine } from './engine.js';
 import { timing, timingDefaults } from './election/timing.js';
 
@@ -112,24 +112,22 @@ const defaultReplica = (): string => {
   return `${host.slice(0, 60)}-${process.pid}`;
 };
 
-/** Returns how the key names a base address: its host, and a hash of the whole, because the path may be private. */
-export const serviceOf = (baseUrl: string): string => {
+/** Returns how the key names a feed of a service: its host, and a hash of the address, because its path may be private. */
+export const sourceOf = (feed: Feed, baseUrl: string): string => {
   const { host, href } = new URL(baseUrl);
-  return `${host}#${hashOf(href.replace(/\/+$/, '')).slice(0, 10)}`;
+  return `${feed} from ${host}#${hashOf(href.replace(/\/+$/, '')).slice(0, 10)}`;
 };
 
 /** Returns the id of a run: the replica's name, a random part, and a hash of what it streams. */
-export const replicaId = (replica: string, { feed, service }: Source): string =>
-  `${replica}-${randomBytes(6).toString('hex')}${hashOf(`${feed} ${service}`).slice(0, 8)}`;
+export const replicaId = (replica: string, source: string): string =>
+  `${replica}-${randomBytes(6).toString('hex')}${hashOf(source).slice(0, 8)}`;
 
 /** Creates the failure of a replica that streams something other than the owner of its account. */
-export const misfit = (account: string, other: Source, ours: Source): TradeFeedError =>
+export const misfit = (account: string, other: string, ours: string): TradeFeedError =>
   invalidOption(
     'account',
     `a name that all replicas use for one feed and one \`baseUrl\`: ` +
-      `those of '${account}' stream ${described(other)}, this one ${described(ours)}`,
+      `those of '${account}' stream ${other}, this one ${ours}`,
   );
-
-const described = ({ feed, service }: Source): string => (service === undefined ? feed : `${feed} from ${service}`);
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -17,7 +17,7 @@ import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Place, PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
-import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
+import { type ClusterSettings, misfit, replicaId, sourceOf } from './cluster-options.js';
 import {
   accessKey,
   type Control,
@@ -29,7 +29,6 @@ import {
   subjectsOf,
   writeControl,
 } from './control.js';
-import type { Source } from './election/cluster-key.js';
 import {
   type CallResult,
   type Effect,
@@ -66,7 +65,7 @@ export class Replica implements PositionedFeed {
   readonly #settings: ClusterSettings;
   readonly #handlers: ReplicaHandlers;
   readonly #subjects: Subjects;
-  readonly #source: Source;
+  readonly #source: string;
   readonly #faults: EngineFaults;
   readonly #engine: WatchedEngine;
   readonly #channel: FeedChannel;
@@ -92,7 +91,7 @@ export class Replica implements PositionedFeed {
     this.#settings = settings;
     this.#handlers = handlers;
     this.#subjects = subjectsOf(settings.account);
-    this.#source = { feed, service: serviceOf(settings.feed.baseUrl) };
+    this.#source = sourceOf(feed, settings.feed.baseUrl);
     this.#faults = new EngineFaults((event) => {
       this.#reportStatus();
       handlers.event(event);
@@ -161,7 +160,7 @@ export class Replica implements PositionedFeed {
 
   #createElection(): Election {
     const replica = replicaId(this.#settings.replica, this.#source);
-    return new Election({ ...this.#settings, ...this.#source, replica, since: Date.now() }, this.#isConnected);
+    return new Election({ ...this.#settings, source: this.#source, replica, since: Date.now() }, this.#isConnected);
   }
 
   #join(): void {

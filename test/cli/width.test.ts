@@ -134,7 +134,7 @@ describe.each([80, 120])('in a terminal of %d columns', (columns) => {
     const engine = memoryEngine();
     const names = Array.from({ length: 9 }, (_, n) => `app-${n}-0f52c1aa93be`);
     const changes = names.map((owner, gen) => ({ gen, owner, since: 1_000, cause: 'silence' as const }));
-    const key = { v: 1, feed: 'raw', gen: 9, owner: '', phase: 'stopped', since: 1_000, changes } as const;
+    const key = { v: 1, source: 'raw from a#1', gen: 9, owner: '', phase: 'stopped', since: 1_000, changes } as const;
     const stored = writeKey({ ...key, stop: { by: 'a', at: 0 }, credits: [], evictions: [] });
     await engine.compareAndSet(subjectsOf('main').key, stored, undefined);
     const context = fakeContext({ stdout: terminal(columns) });

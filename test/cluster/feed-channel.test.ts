@@ -40,7 +40,7 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
   const heard: Report[] = [];
   const faults = new EngineFaults((event) => events.push(event));
   const settings = settingsOf(engine);
-  const election = new Election({ ...settings, replica: id, since: 0, feed: 'market' }, true);
+  const election = new Election({ ...settings, replica: id, since: 0, source: 'market' }, true);
   const channel = new FeedChannel('market', settings, {
     engine: watchEngine(engine, faults),
     faults,

@@ -83,7 +83,7 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
     ]);
   if (key === undefined) return ['no replica has owned the connection of this account yet', ...factLines(problems)];
   const age = (at: number): string => duration(Math.max(0, now - at));
-  const { owner, phase, gen, since, feed, service, stop, evictions, changes } = key;
+  const { owner, phase, gen, since, source, stop, evictions, changes } = key;
   const state = {
     open: `${printable(owner)}, for ${age(since)}`,
     opening: `${printable(owner)}, which opens a connection, for ${age(since)}`,
@@ -95,7 +95,7 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
   );
   return factLines([
     ['owner', state],
-    ['feed', `${feed}${service === undefined ? '' : ` from ${printable(service)}`}`],
+    ['feed', printable(source)],
     ['generation', String(gen)],
     ['standbys', standbys.map(({ replica }) => printable(replica)).join(', ') || 'none'],
     ...problems,

@@ -1,6 +1,5 @@
 import * as t from 'io-ts';
 import { isRight, tryCall } from '../../protocol/type-guards.js';
-import { Feed } from '../../protocol/feed.js';
 
 /** Only the first two phases have an owner. */
 export const KeyPhase = t.keyof({ opening: null, open: null, free: null, stopped: null }, 'KeyPhase');
@@ -33,7 +32,8 @@ export const ClusterKey = t.readonly(
   t.intersection([
     t.type({
       v: t.literal(1),
-      feed: Feed,
+      /** What all replicas of the account stream, for people: the feed, and the name of the service. */
+      source: t.string,
       gen: count,
       /** The id of the replica that owns the connection; empty if there's no owner. */
       owner: t.string,
@@ -46,11 +46,7 @@ export const ClusterKey = t.readonly(
       /** The last changes of the owner, the oldest first. The election doesn't read them. */
       changes: t.readonlyArray(OwnerChange),
     }),
-    t.partial({
-      stop: t.readonly(t.type({ by: t.string, at: t.number })),
-      /** The owner's base address: see {@link serviceOf}. The first versions didn't write it. */
-      service: t.string,
-    }),
+    t.partial({ stop: t.readonly(t.type({ by: t.string, at: t.number })) }),
   ]),
   'ClusterKey',
 );
@@ -67,22 +63,12 @@ export const readKey = (text: string): ClusterKey | undefined => {
 
 const parsed = (text: string): unknown => tryCall(() => JSON.parse(text) as unknown);
 
-/** What all replicas of an account stream. */
-export type Source = Pick<ClusterKey, 'feed' | 'service'>;
-
-export const sourceOf = ({ feed, service }: Source): Source => ({ feed, ...(service !== undefined && { service }) });
-
-/** Returns whether a replica that streams `ours` fits a key. Keys of the first versions name no service. */
-export const isSameSource = (ours: Source, key: Source): boolean =>
-  ours.feed === key.feed && (key.service === undefined || ours.service === undefined || ours.service === key.service);
-
 /** Returns whether the ids of two replicas reveal that their feeds or services differ. */
 export const areOfDifferentSources = (one: string, other: string): boolean => {
   const [mine, theirs] = [sourceIn(one), sourceIn(other)];
   return mine !== undefined && theirs !== undefined && mine !== theirs;
 };
 
-// Ids of the first versions end with the random part.
 const sourceIn = (id: string): string | undefined => /-[\da-f]{12}([\da-f]{8})$/.exec(id)?.[1];
 
 /** Returns credits or evictions with the time they end on this clock, in place of the time left. */
@@ -93,17 +79,10 @@ export const lasting = <T extends { readonly leftMs: number }>(entries: readonly
 export const remaining = <T extends { readonly until: number }>(entries: readonly T[], now: number) =>
   entries.filter(({ until }) => until > now).map(({ until, ...rest }) => ({ ...rest, leftMs: until - now }));
 
-/** Returns a claimable key to replace a text that isn't one. Keeps the numbers in the text. */
+/** Returns a claimable key to replace a text that isn't one. Keeps the generation in the text. */
 export const repairedKey = (text: string): ClusterKey => {
-  const { feed, gen } = Object(parsed(text)) as Readonly<Record<string, unknown>>;
-  return {
-    v: 1,
-    feed: Feed.is(feed) ? feed : 'market',
-    gen: count.is(gen) ? gen : 0,
-    since: Date.now(),
-    changes: [],
-    ...unowned,
-  };
+  const { gen } = Object(parsed(text)) as { readonly gen?: unknown };
+  return { v: 1, source: 'not known', gen: count.is(gen) ? gen : 0, since: Date.now(), changes: [], ...unowned };
 };
 
 /**

@@ -1,4 +1,4 @@
-import { type ClusterKey, isSameSource, remaining, type Source } from './cluster-key.js';
+import { type ClusterKey, remaining } from './cluster-key.js';
 import {
   type Call,
   type CallResult,
@@ -101,7 +101,7 @@ export class Draft {
   }
 
   /** Ends this replica's election with an error. `other`: what the owner streams, if this replica doesn't fit. */
-  fail(isReplaced: boolean, other?: Source): void {
+  fail(isReplaced: boolean, other?: string): void {
     this.endFeed();
     this.effects.push({ type: 'fail', isReplaced, ...(other && { other }) });
     this.#end('stopped');
@@ -130,7 +130,7 @@ export class Draft {
 
   noteKey(state: Following, key: ClusterKey, revision: Revision): void {
     this.note({ ...key, revision });
-    if (key.owner === '' || isSameSource(this.settings, key)) state.other = undefined;
+    if (key.owner === '' || key.source === this.settings.source) state.other = undefined;
   }
 
   /** Records a message of the owner. Returns `false`, and changes nothing, if it's of an earlier generation. */

@@ -1,12 +1,14 @@
 import * as t from 'io-ts';
-import { ClusterKey, type Eviction, KeyPhase, lasting, type Source } from './cluster-key.js';
+import { ClusterKey, type Eviction, KeyPhase, lasting } from './cluster-key.js';
 import type { timingDefaults } from './timing.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
 export type Role = 'joining' | 'following' | 'claiming' | 'owning' | 'isolated' | 'stopped' | 'left';
 
 /** Settings of an election, including the times that an application can set, in ms. */
-export interface ElectionSettings extends Source, Presence, Readonly<typeof timingDefaults> {
+export interface ElectionSettings extends Presence, Readonly<typeof timingDefaults> {
+  /** What this replica streams: see {@link ClusterKey}. */
+  readonly source: string;
   readonly canOwn: boolean;
 }
 
@@ -105,7 +107,7 @@ export type Effect =
    * The cluster has ended for this replica: another client replaced the connection, or the feed can't work in any
    * candidate. `other`: the replicas of this account stream something else.
    */
-  | { readonly type: 'fail'; readonly isReplaced: boolean; readonly other?: Source };
+  | { readonly type: 'fail'; readonly isReplaced: boolean; readonly other?: string };
 
 /** A call to the store in progress. */
 export interface Call {
@@ -130,7 +132,7 @@ export class Following {
   /** What to read from the store once the current call has ended. */
   nextRead: 'orient' | 'claim' | undefined;
   /** What the owner streams, if it differs from what this replica streams. */
-  other: Source | undefined;
+  other: string | undefined;
   isUnreadable = false;
   /** The generation of a connection kept open although another replica owns the key. */
   draining: number | undefined;

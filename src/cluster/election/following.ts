@@ -1,11 +1,4 @@
-import {
-  areOfDifferentSources,
-  type ChangeCause,
-  type ClusterKey,
-  isSameSource,
-  remaining,
-  sourceOf,
-} from './cluster-key.js';
+import { areOfDifferentSources, type ChangeCause, type ClusterKey, remaining } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
 import {
   type Call,
@@ -56,7 +49,7 @@ const follower: Rules<Following> = {
   },
   offer: (draft, state, { offer: { key, revision } }) => {
     const { gen, refusal } = draft.election;
-    const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
+    const isFit = refusal === undefined && key.gen >= gen && key.source === draft.settings.source;
     if (!isFit || !mayOwn(draft) || isClaimSent(draft)) return;
     draft.noteKey(state, key, revision);
     state.name = 'claiming';
@@ -208,7 +201,7 @@ const orient = (draft: Draft, state: Following, { key, revision }: Entry): void 
     return leaveIfDone(draft, state);
   }
   draft.noteKey(state, key, revision);
-  const other = isSameSource(settings, key) ? undefined : sourceOf(key);
+  const other = key.source === settings.source ? undefined : key.source;
   if (key.phase === 'stopped') return draft.fail(other === undefined, other);
   // A write whose result was lost has made this replica the owner.
   if (key.owner === settings.replica && key.gen > election.lastOwned) return becomeOwner(draft, key, revision);
@@ -297,7 +290,7 @@ const claim = (
   const added = displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : [];
   const claimed: ClusterKey = {
     v: 1,
-    ...sourceOf(settings),
+    source: settings.source,
     ...ownership,
     phase: 'opening',
     credits: [...(key?.credits ?? []), ...added].slice(-timing.maxCredits),

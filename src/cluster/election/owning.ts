@@ -1,4 +1,4 @@
-import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
+import { type ClusterKey, lasting, remaining } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
 import {
   type Call,
@@ -150,7 +150,7 @@ const mustWrite = (state: Owning): void => {
 
 const keyOf = ({ now, settings }: Draft, state: Owning, fields: Partial<ClusterKey> = {}): ClusterKey => ({
   v: 1,
-  ...sourceOf(settings),
+  source: settings.source,
   gen: state.gen,
   owner: settings.replica,
   phase: phaseOf(state),

@@ -29,7 +29,7 @@ const folder = tempFolder();
 const command = commandRunner();
 
 const key: NonNullable<ClusterState['key']> = {
-  ...{ v: 1, feed: 'raw', gen: 7, owner: 'a-1', phase: 'open', since: 1_000, credits: [], evictions: [] },
+  ...{ v: 1, source: 'raw from a#1', gen: 7, owner: 'a-1', phase: 'open', since: 1_000, credits: [], evictions: [] },
   changes: [{ gen: 7, owner: 'a-1', since: 1_000, cause: 'first' }],
 };
 const standbys = ['b-1', 'c-1'].map((replica, since) => ({ replica, since }));
@@ -46,8 +46,8 @@ describe('the status of a cluster', () => {
       { gen: 2, owner: second, since: now - 7_800_000, cause: 'hand-over' },
       { gen: 3, owner, since, cause: 'silence' },
     ] as const;
-    const service = 'feed.example.com#2f6b8c01d4';
-    const shown = { ...key, feed: 'market', service, gen: 3, owner, since, changes } as const;
+    const source = 'market from feed.example.com#2f6b8c01d4';
+    const shown = { ...key, source, gen: 3, owner, since, changes } as const;
     const lines = statusText({ key: shown, standbys: [{ replica: first, since: 0 }] }, now);
     const fences = fencesOf('docs/replicas.md').filter(({ language }) => language === 'console');
     expect(fences.map(({ code }) => code.trimEnd())).toEqual([wrapped(lines.join('\n'), 80)]);
@@ -116,7 +116,7 @@ describe('cluster', () => {
     const engine = await engineWith();
     const shown = await act('status', engine, {}, true);
     expect(shown.code).toBe(0);
-    expect(shown.text).toMatch(/^owner {7}a-1, for .*\nfeed {8}raw\ngeneration {2}7\nstandbys {4}b-1\n/);
+    expect(shown.text).toMatch(/^owner {7}a-1, for .*\nfeed {8}raw from a#1\ngeneration {2}7\nstandbys {4}b-1\n/);
     const json = await act('status', engine, { json: true });
     expect(JSON.parse(json.text)).toEqual({ key, standbys: [] });
     const other = await act('status', engine, { account: 'other' });
@@ -159,7 +159,7 @@ describe('cluster', () => {
     await engine.compareAndSet(names.key, writeKey(key).replace('"v":1', '"v":2'), undefined);
     expect((await act('status', engine)).text).toMatch(/^owner {7}not known/);
     expect((await act('resume', engine)).code).toBe(0);
-    expect(await keyIn(engine)).toMatchObject({ phase: 'free', gen: 7, feed: 'raw' });
+    expect(await keyIn(engine)).toMatchObject({ phase: 'free', gen: 7 });
     expect((await act('resume', engine)).code).toBe(5);
   });
 

@@ -361,7 +361,7 @@ const keyOf = (place: Place): string => {
 
 const begin = (): Place => {
   const node = (n: number): Node => ({
-    election: new Election({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
+    election: new Election({ replica: `r${n}`, since: n, source: 'market', canOwn: true, ...timingDefaults }, true),
     ...{ isAlive: true, isPaused: false, isCut: false, wallShift: 0, feed: undefined, feeds: 0 },
     ...{ inbox: [], notices: [] },
   });

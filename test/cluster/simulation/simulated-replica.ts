@@ -75,7 +75,7 @@ export class SimulatedReplica {
     this.world = world;
     this.id = id;
     const { time, engine, observer } = world;
-    const settings = { replica: id, since: time.now(), feed: 'market', canOwn: true, ...timingDefaults } as const;
+    const settings = { replica: id, since: time.now(), source: 'market', canOwn: true, ...timingDefaults } as const;
     this.#follower = new Follower('market', (event) => observer.emitted(id, event));
     this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;

@@ -21,7 +21,7 @@ import { createStore, type Store } from '../simulation/store.js';
 /** Creates a key of another replica, which is the open owner of generation 3. */
 export const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
   v: 1,
-  feed: 'market',
+  source: 'market from a#1',
   gen: 3,
   owner: 'other',
   phase: 'open',
@@ -79,7 +79,7 @@ export class DrivenElection {
 
   constructor(settings: Partial<ElectionSettings> = {}, store = createStore()) {
     this.store = store;
-    const defaults = { replica: 'me', since: 1, feed: 'market', canOwn: true, ...timingDefaults } as const;
+    const defaults = { replica: 'me', since: 1, source: 'market from a#1', canOwn: true, ...timingDefaults } as const;
     this.#election = new Election({ ...defaults, ...settings }, true);
   }
 
