@@ -193,10 +193,11 @@ export class Follower implements PositionedFeed {
 
   /** Begins an outage, because messages didn't arrive. */
   #miss(message: FeedMessage, have: Place): void {
-    const { from = Math.max(have.complete, this.#opened.from), ...known } = this.#outage ?? {};
-    const since = known.since ?? (have.gen === message.gen ? have : { ...have, holes: NaN });
+    const known = this.#outage;
+    const from = known?.from ?? Math.max(have.complete, this.#opened.from);
+    const since = known?.since ?? (have.gen === message.gen ? have : { ...have, holes: NaN });
     // The failure of one that rests ended before its gap.
-    const { failure = missing('behind', have.at) } = known.is === 'rest' ? {} : known;
+    const failure = known === undefined || known.is === 'rest' ? missing('behind', have.at) : known.failure;
     this.#outage = { from, failure, since };
     // The gap of a connection that settles follows later.
     const isToldLater = message.settling === undefined || isStatus(message);
