@@ -34,17 +34,16 @@ export type PlainMessage = MessageHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
 // The layout of a message, in big-endian: version, kind, phase and length of the names (1 byte each), number of
-// records (Uint32), then generation, the one before, where it began, revision, offset, frames, holes and time (Float64,
-// since they can exceed 2^32), the names, which are the line and the owner's id, and the body. While the connection settles, the phase has its highest bit set, and the names follow
-// after the time from which the connection is complete (NaN if that isn't known), and up to which the line is.
+// records (Uint32), the numbers of the head (Float64, since they can exceed 2^32), the names, which are the line and the
+// owner's id, and the body.
 //
 // A batch's body holds for each frame: its kind (1 byte), when it was received, in ms after the message's time (Int32),
 // its length (Uint32), and its bytes. A part holds one frame, and after the length of the whole frame the offset of
 // this part (Uint32).
 const version = 2;
-const headBytes = 8 + 8 * 8;
-const settlingBit = 0x80;
-const settlingBytes = 16;
+/** `gen`, `after`, `began`, `revision`, `offset`, `frames`, `holes`, `at`, `complete`, `settling`. */
+const numbers = 10;
+const headBytes = 8 + 8 * numbers;
 export const frameHeadBytes = 9;
 const partHeadBytes = frameHeadBytes + 4;
 
@@ -54,8 +53,8 @@ type Kind = (typeof kinds)[number];
 
 const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
-export const headBytesOf = ({ line, owner, settling }: MessageHead): number =>
-  headBytes + (settling === undefined ? 0 : settlingBytes) + line.length + 1 + Buffer.byteLength(owner);
+export const headBytesOf = ({ line, owner }: MessageHead): number =>
+  headBytes + line.length + 1 + Buffer.byteLength(owner);
 
 export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
 
@@ -65,13 +64,13 @@ export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: n
   const names = `${line} ${owner}`;
   bytes[0] = version;
   bytes[1] = 1 + kinds.indexOf(kind);
-  bytes[2] = phases.indexOf(phase) | (settling === undefined ? 0 : settlingBit);
+  bytes[2] = phases.indexOf(phase);
   bytes[3] = Buffer.byteLength(names);
   writeCount(bytes, count);
   let end = 8;
-  for (const number of [gen, after, began, revision, offset, frames, holes, at]) end = bytes.writeDoubleBE(number, end);
-  if (settling !== undefined)
-    end = bytes.writeDoubleBE(complete, bytes.writeDoubleBE(settling === 'auto' ? NaN : settling, end));
+  const until = settling === undefined ? -Infinity : settling === 'auto' ? NaN : settling;
+  for (const number of [gen, after, began, revision, offset, frames, holes, at, complete, until])
+    end = bytes.writeDoubleBE(number, end);
   return end + bytes.write(names, end);
 };
 
@@ -191,34 +190,28 @@ export class Decoder {
 const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
   one.gen === other.gen && one.owner === other.owner && one.offset === other.offset;
 
-const namesAt = (bytes: Buffer): number => headBytes + (bytes.readUInt8(2) & settlingBit ? settlingBytes : 0);
-
-const bodyAt = (bytes: Buffer): number => namesAt(bytes) + bytes.readUInt8(3);
+const bodyAt = (bytes: Buffer): number => headBytes + bytes.readUInt8(3);
 
 const readHead = (bytes: Buffer): MessageHead | undefined => {
   if (bytes.byteLength < headBytes || bytes[0] !== version) return undefined;
-  const phase = phases[bytes.readUInt8(2) & ~settlingBit];
+  const phase = phases[bytes.readUInt8(2)];
   if (bytes.byteLength < bodyAt(bytes) || phase === undefined) return undefined;
   const count = bytes.readUInt32BE(4);
   const [gen, after, began] = [bytes.readDoubleBE(8), bytes.readDoubleBE(16), bytes.readDoubleBE(24)];
   const [revision, offset, frames] = [bytes.readDoubleBE(32), bytes.readDoubleBE(40), bytes.readDoubleBE(48)];
-  const [holes, at] = [bytes.readDoubleBE(56), bytes.readDoubleBE(64)];
-  const areCounts = isCount(gen) && isCount(after) && isCount(began) && isCount(revision);
-  if (!areCounts || !isCount(offset) || !isCount(frames) || !isCount(holes) || !Number.isFinite(at)) return undefined;
-  const names = bytes.toString('utf8', namesAt(bytes), bodyAt(bytes));
+  const [holes, at, complete] = [bytes.readDoubleBE(56), bytes.readDoubleBE(64), bytes.readDoubleBE(72)];
+  const areCounts = [gen, after, began, revision, offset, frames, holes].every(isCount);
+  if (!areCounts || !Number.isFinite(at) || !Number.isFinite(complete)) return undefined;
+  const until = bytes.readDoubleBE(80);
+  const settling = Number.isFinite(until) ? until : Number.isNaN(until) ? 'auto' : undefined;
+  const names = bytes.toString('utf8', headBytes, bodyAt(bytes));
   const [line, owner] = [names.slice(0, names.indexOf(' ')), names.slice(names.indexOf(' ') + 1)];
-  const isSettling = namesAt(bytes) > headBytes;
-  const settling = isSettling ? readSettling(bytes.readDoubleBE(headBytes)) : undefined;
-  const complete = isSettling ? bytes.readDoubleBE(headBytes + 8) : at;
-  if (!Number.isFinite(complete)) return undefined;
   return { line, gen, after, began, owner, phase, revision, offset, frames, holes, count, at, complete, settling };
 };
 
 /** Returns what a message says of the line; `undefined` for bytes that aren't a message. */
 export const headOf = (data: Uint8Array): Head | undefined =>
   readHead(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
-
-const readSettling = (time: number): MessageHead['settling'] => (Number.isFinite(time) ? time : 'auto');
 
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
