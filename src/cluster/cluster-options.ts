@@ -7,6 +7,7 @@ import {
   aBoolean,
   aName,
   checkRequired,
+  durationMs,
   invalidOption,
   objectWith,
   positiveCount,
@@ -43,6 +44,11 @@ export interface ClusterElectionOptions {
   readonly suspectMs?: number | undefined;
   /** Size limit of a message in bytes. Larger frames are sent in parts. @defaultValue 262 144 (256 KiB) */
   readonly batchBytes?: number | undefined;
+  /**
+   * How much of the past a replica emits first when it starts, in ms, as far as the engine's store still has it. Counts by
+   * the owner's clock; without an owner, by its own. Frames keep their times. @defaultValue 0: only what follows
+   */
+  readonly sinceMs?: number | undefined;
   /** How long a hand-over may take, in ms. @defaultValue 5 000 */
   readonly handOverMs?: number | undefined;
 }
@@ -58,7 +64,7 @@ export interface ClusterSettings extends ClusterElectionSettings {
   readonly feed: TicketSettings;
 }
 
-const defaults = Object.freeze({ canOwn: true, ...timingDefaults, batchBytes: 256 * 1024 });
+const defaults = Object.freeze({ canOwn: true, ...timingDefaults, batchBytes: 256 * 1024, sinceMs: 0 });
 
 const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   engine: objectWith('compareAndSet', 'a ClusterEngine, for example memoryEngine()'),
@@ -73,6 +79,7 @@ const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
     allowed: 'a whole number of bytes, 1024 or more',
     is: (v) => positiveCount.is(v) && (v as number) >= 1024,
   },
+  sinceMs: durationMs,
   handOverMs: positiveMs,
 };
 

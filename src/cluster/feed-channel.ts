@@ -1,18 +1,18 @@
-import { Subscription } from 'rxjs';
+import { interval, Subscription } from 'rxjs';
 import type { LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { clampMs } from '../protocol/validate.js';
 import type { ClusterSettings } from './cluster-options.js';
-import { LineReader } from '../log/line-reader.js';
-import type { LineStore } from '../log/line-store.js';
+import { LineReader, type Origin } from '../log/line-reader.js';
+import type { LineExtent, LineStore } from '../log/line-store.js';
 import { LineWriter } from '../log/line-writer.js';
 import { type Subjects, subjectsOf } from './control.js';
 import { areOfDifferentSources } from './election/cluster-key.js';
 import type { Election, Report } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
-import { type EmitEvent, Follower } from './follower.js';
+import { type EmitEvent, Follower, type LineCounts } from './follower.js';
 import { Decoder, encode, type FeedMessage, headOf, type MessageHead, type PlainMessage } from './messages.js';
 import { notBegun, Outbox, Publisher } from './publisher.js';
 
@@ -25,6 +25,7 @@ interface FeedChannelParts {
   readonly show: (event: LifecycleEvent) => void;
   readonly heard: (report: Report) => void;
   readonly error: (error: unknown) => void;
+  readonly counts: LineCounts;
 }
 
 /**
@@ -32,6 +33,9 @@ interface FeedChannelParts {
  * and the engine's client would queue all frames.
  */
 const silentLeases = 5;
+
+/** Between two questions what the store holds, in ms. */
+const extentMs = 5_000;
 
 /** A silence is timed in this many ticks: after a stall, the timer runs before the waiting messages are read. */
 const silenceTicks = 4;
@@ -42,6 +46,8 @@ const silenceTicks = 4;
  */
 export class FeedChannel {
   readonly follower: Follower;
+  /** What the store holds; `undefined` if that isn't known. */
+  extent: LineExtent | undefined;
   readonly #leaseMs: number;
   readonly #parts: FeedChannelParts;
   readonly #subjects: Subjects;
@@ -65,26 +71,29 @@ export class FeedChannel {
 
   constructor(
     feed: Feed,
-    { account, batchBytes, leaseMs, feed: { maxFrameBytes } }: ClusterSettings,
+    { account, batchBytes, leaseMs, sinceMs, feed: { maxFrameBytes } }: ClusterSettings,
     parts: FeedChannelParts,
   ) {
     this.#leaseMs = leaseMs;
     this.#parts = parts;
     this.#subjects = subjectsOf(account);
     this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
-    this.follower = new Follower(feed, parts.event);
+    this.follower = new Follower(feed, parts.event, parts.counts);
     this.#store = parts.engine.line?.(account, headOf);
     // The store has messages of earlier runs of this process, too.
     const stored = new Decoder(feed, maxFrameBytes, () => '');
     this.#reader = new LineReader({
-      store: this.#store,
+      ...{ store: this.#store, sinceMs },
       decode: (bytes) => stored.decode(bytes),
       place: () => this.follower.line,
-      receive: (message, isLive) => this.#follow(message, isLive),
+      receive: (message, origin) => this.#follow(message, origin),
       join: (message) => this.follower.join(message),
       refused: (error) => this.#storeRefused(error),
     });
-    if (this.#store) this.#others.add(this.#store.stored$.subscribe((stored) => this.#writer?.stored(stored)));
+    if (this.#store) {
+      this.#others.add(this.#store.stored$.subscribe((stored) => this.#writer?.stored(stored)));
+      this.#others.add(interval(extentMs).subscribe(() => void this.#askExtent()));
+    }
     this.#outbox = new Outbox(
       this.#publisher,
       (bytes, head) => this.#append(head, bytes),
@@ -162,6 +171,7 @@ export class FeedChannel {
 
   /** The engine is reachable, or isn't. @param isFollowing - whether this replica has no connection to the service */
   connected(isConnected: boolean, isFollowing: boolean): void {
+    void this.#askExtent();
     if (isConnected) this.#writer?.retry();
     if (isConnected && isFollowing && this.follower.line) void this.#reader.catchUp();
     if (!isConnected && isFollowing && this.#store === undefined) this.follower.away('away');
@@ -190,14 +200,23 @@ export class FeedChannel {
     this.follower.receive(message, performance.now());
   }
 
-  #follow(message: FeedMessage, isLive: boolean): void {
-    this.follower.receive(message, performance.now(), isLive);
+  #follow(message: FeedMessage, origin: Origin): void {
+    this.follower.receive(message, performance.now(), origin);
     this.#begin();
   }
 
   #append(head: MessageHead, bytes: Uint8Array): void {
     if (this.#writer === undefined) this.publish(this.#subjects.feed, bytes);
     else this.#writer.append(head, bytes);
+  }
+
+  async #askExtent(): Promise<void> {
+    try {
+      this.extent = this.#parts.election().isConnected ? await this.#store?.extent() : undefined;
+    } catch {
+      // No replica needs it. If the store refuses more, `refused` says so.
+      this.extent = undefined;
+    }
   }
 
   #storeRefused(error: unknown): void {

@@ -1,4 +1,4 @@
-import { BehaviorSubject, filter, Observable } from 'rxjs';
+import { BehaviorSubject, filter, map, Observable } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
 import { showEvents } from '../feed/diagnostics.js';
 import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
@@ -13,7 +13,7 @@ import { appendOwned } from './append.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
-import { type ClusterStatus, firstStatus, leftStatus } from './status.js';
+import { type ClusterStatus, type ElectionStatus, firstStatus, leftStatus } from './status.js';
 
 /** Shares one feed between any number of processes, although the account gets a single connection. */
 export interface FeedCluster extends PositionedFeed {
@@ -106,7 +106,9 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   const home = contextHere();
   const status = new BehaviorSubject(firstStatus(settings.replica));
   const show = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
+  const counts = { fetched: 0, surplus: 0 };
   let replica: Replica | undefined;
+  const withLine = (each: ElectionStatus): ClusterStatus => ({ ...each, line: replica?.line, ...counts });
 
   const events$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
     const started = new Replica(feed, settings, user, {
@@ -120,6 +122,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
       status: (next) => {
         if (!subscriber.closed) status.next(next);
       },
+      counts,
     });
     started.start();
     // The engine can refuse a subscription at once, and the error can start another replica.
@@ -131,7 +134,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     };
   }).pipe(shareIn(home));
 
-  const status$ = status.pipe(inOwnContext());
+  const status$ = status.pipe(map(withLine), inOwnContext());
   const { account, leaseMs, renewMs, marginMs } = settings;
   const owned = {
     events$,
@@ -147,7 +150,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     frames$: events$.pipe(filter((event): event is Frame => event.type === 'frame')),
     status$,
     get status() {
-      return status.value;
+      return withLine(status.value);
     },
     get position() {
       return replica?.position;

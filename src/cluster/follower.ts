@@ -13,6 +13,7 @@ import {
   type PositionedFeed,
 } from '../protocol/place.js';
 import type { Ownership } from './election/election.js';
+import type { Origin } from '../log/line-reader.js';
 import type { FeedMessage } from './messages.js';
 import { notBegun, type Publisher, shifted } from './publisher.js';
 
@@ -21,6 +22,12 @@ interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
   readonly since?: Place | undefined;
   /** `away`: messages may be missing. `rest`: with `deliveryDelayMs`, it goes on after its gap, and frames arrive. */
   readonly is?: 'away' | 'rest' | undefined;
+}
+
+/** Counts records: what was read from a store because it had been missed, and what was emitted but isn't in the line. */
+export interface LineCounts {
+  fetched: number;
+  surplus: number;
 }
 
 export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added) => void;
@@ -38,6 +45,7 @@ type Connection = 'new' | 'open' | 'down' | 'away';
 export class Follower implements PositionedFeed {
   readonly #feed: Feed;
   readonly #emit: EmitEvent<OwnerChanged>;
+  readonly #counts: LineCounts;
   /** Where it is in the line; the time of the stream is `at`. */
   #place: Place | undefined;
   /** The owner that it emits, whether that one has sent its `end`, and what is added to its times. */
@@ -53,13 +61,13 @@ export class Follower implements PositionedFeed {
    */
   #lead = { ms: -Infinity, at: -Infinity };
 
-  constructor(feed: Feed, emit: EmitEvent<OwnerChanged>) {
+  constructor(feed: Feed, emit: EmitEvent<OwnerChanged>, counts: LineCounts = { fetched: 0, surplus: 0 }) {
     this.#feed = feed;
     this.#emit = emit;
+    this.#counts = counts;
   }
 
-  /** @param isLive - `false`: it was sent some time ago, so it doesn't show the time of the stream, or an owner's life */
-  receive(received: FeedMessage, now: number, isLive = true): void {
+  receive(received: FeedMessage, now: number, origin: Origin = 'live'): void {
     if (received.line === notBegun || this.#isOutdated(received)) return;
     const laterMs = this.#laterMs(received, now);
     const message = later(received, laterMs);
@@ -68,17 +76,20 @@ export class Follower implements PositionedFeed {
     const isNext = answer.type === 'next';
     const isNew = have?.gen !== message.gen;
     if (answer.type === 'old' || (isNext && !isNew && !this.#provesTime(message))) return;
-    // A gap can end before it's published.
-    if (isLive && !isEvent(message, 'gap')) this.#noteTime(message.at, now);
+    // What was sent some time ago shows neither the time, nor that its owner lives. A gap can end before it's published.
+    if (origin === 'live' && !isEvent(message, 'gap')) this.#noteTime(message.at, now);
+    const skip = isNext ? answer.skip : 0;
+    if (origin === 'missed') this.#counts.fetched += message.count - skip;
+    if ('surplus' in answer) this.#counts.surplus += answer.surplus;
     const { from: openedAt } = this.#opened;
     const wasOpen = this.#connection === 'open';
     this.#owner = { gen: message.gen, id: message.owner, hasEnded: message.kind === 'end', laterMs };
     if (have && isNew && this.#connection !== 'new') this.#changeOwner(message, have);
     if (have && !isNext) this.#miss(message, have);
     else if (this.#connection === 'away') this.#return(message);
-    if (!isNext || answer.skip === 0) this.#place = { ...placeOf(message), ...(this.#place && timesOf(this.#place)) };
+    if (skip === 0) this.#place = { ...placeOf(message), ...(this.#place && timesOf(this.#place)) };
     if (!isNext) this.#rejoin(message);
-    this.#take(message, isNext ? answer.skip : 0);
+    this.#take(message, skip);
     if (have && wasOpen && isReplaced(message, have))
       this.#outage ??= { from: Math.max(have.complete, openedAt), failure: replacedAt(have.at) };
   }

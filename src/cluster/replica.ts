@@ -47,15 +47,17 @@ import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './e
 import type { EngineFailure } from './engine.js';
 import { FeedChannel } from './feed-channel.js';
 import { FeedRun } from './feed-run.js';
-import type { EmitEvent } from './follower.js';
-import { type ClusterStatus, statusOf } from './status.js';
+import type { LineExtent } from '../log/line-store.js';
+import type { EmitEvent, LineCounts } from './follower.js';
+import { type ElectionStatus, statusOf } from './status.js';
 
 interface ReplicaHandlers {
   readonly event: EmitEvent<ClusterEvent>;
   /** Writes an entry that isn't emitted to the log, and publishes it on the channels. */
   readonly show: (entry: LogEntry) => void;
   readonly error: (error: unknown) => void;
-  readonly status: (status: ClusterStatus) => void;
+  readonly status: (status: ElectionStatus) => void;
+  readonly counts: LineCounts;
 }
 
 const noAnswer: Uint8Array = new Uint8Array();
@@ -82,7 +84,7 @@ export class Replica implements PositionedFeed {
   #timer: NodeJS.Timeout | undefined;
   /** The answer to the question of this step. */
   #answer = noAnswer;
-  #status: ClusterStatus | undefined;
+  #status: ElectionStatus | undefined;
   #isConnected = false;
   /** What follows when the election has left: `rejoin` after an operator's hand-over. */
   #then: 'rejoin' | 'rest' | 'close' | undefined;
@@ -107,6 +109,7 @@ export class Replica implements PositionedFeed {
       },
       heard: (report) => this.#input({ type: 'heard', report }),
       error: (error) => this.#end(error),
+      counts: handlers.counts,
     });
     const account = { ...user, group: `cluster ${settings.account}` };
     this.#run = new FeedRun(feed, settings.feed, account, {
@@ -121,6 +124,10 @@ export class Replica implements PositionedFeed {
 
   get position(): Place | undefined {
     return this.#channel.follower.position;
+  }
+
+  get line(): LineExtent | undefined {
+    return this.#channel.extent;
   }
 
   /** The generation whose events this replica emits as their owner, until its connection has ended. */

@@ -1,3 +1,4 @@
+import type { LineExtent } from '../log/line-store.js';
 import type { EngineRefused } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Election, ownerOf, type Role, roleOf } from './election/election.js';
@@ -29,17 +30,32 @@ export interface ClusterStatus {
    * otherwise. It follows, and retries at the next election, calling the function `apiKey` again.
    */
   readonly cannotOwn: TradeFeedError | undefined;
+  /**
+   * What the engine's store holds of the last minute, asked every 5 s; `undefined` if the engine has none, or if that isn't
+   * known. `status$` doesn't emit when only this or one of the next two changes.
+   */
+  readonly line: LineExtent | undefined;
+  /** How many records this replica has read from the store because it had missed them. Never decreases. */
+  readonly fetched: number;
+  /**
+   * How many records of an owner this replica has emitted that the next owner doesn't know: the store had refused them,
+   * and the owner has gone. The gap of the next owner counts them as missing. Never decreases.
+   */
+  readonly surplus: number;
 }
+
+/** The status, without what no event changes. */
+export type ElectionStatus = Omit<ClusterStatus, 'line' | 'fetched' | 'surplus'>;
 
 const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
 
 /** Returns the status before the first subscriber. */
-export const firstStatus = (replica: string): ClusterStatus => {
+export const firstStatus = (replica: string): ElectionStatus => {
   return { role: 'joining', replica, generation: 0, since: Date.now(), ...nothing };
 };
 
 /** Returns the status after the last subscriber. */
-export const leftStatus = (before: ClusterStatus): ClusterStatus => ({ ...before, role: 'left', ...nothing });
+export const leftStatus = (before: ElectionStatus): ElectionStatus => ({ ...before, role: 'left', ...nothing });
 
 /**
  * Returns the new status, or `before` itself if nothing has changed.
@@ -50,8 +66,8 @@ export const statusOf = (
   election: Election,
   failure: unknown,
   refused: EngineRefused | undefined,
-  before: ClusterStatus | undefined,
-): ClusterStatus => {
+  before: ElectionStatus | undefined,
+): ElectionStatus => {
   const { settings, gen, known, refusal } = election;
   const { replica } = settings;
   const ownership = ownerOf(election);
@@ -59,7 +75,7 @@ export const statusOf = (
   const generation = ownership?.gen ?? gen;
   const since = before?.owner === owner && before?.generation === generation ? before.since : Date.now();
   const cannotOwn = refusal && failure instanceof TradeFeedError ? failure : undefined;
-  const next: ClusterStatus = { role: roleOf(election), replica, owner, generation, since, refused, cannotOwn };
-  const isSame = Object.entries(next).every(([name, value]) => before?.[name as keyof ClusterStatus] === value);
+  const next: ElectionStatus = { role: roleOf(election), replica, owner, generation, since, refused, cannotOwn };
+  const isSame = Object.entries(next).every(([name, value]) => before?.[name as keyof ElectionStatus] === value);
   return before && isSame ? before : next;
 };

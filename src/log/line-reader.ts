@@ -5,13 +5,18 @@
 import { between, type Head, type Place } from '../protocol/place.js';
 import type { LineStore } from './line-store.js';
 
+/** Where a message comes from: `missed`: a store, later than live. `past`: a store, from before the reader began. */
+export type Origin = 'live' | 'missed' | 'past';
+
 interface ReaderParts<M extends Head> {
   /** Without a store, what is missing stays missing. */
   readonly store: LineStore | undefined;
+  /** How much of the past comes first, in ms. */
+  readonly sinceMs: number;
   readonly decode: (bytes: Uint8Array) => M | undefined;
   readonly place: () => Place | undefined;
-  /** Takes the next message, or one after missing ones. `isLive`: it has just been sent. */
-  readonly receive: (message: M, isLive: boolean) => void;
+  /** Takes the next message, or one after missing ones. */
+  readonly receive: (message: M, origin: Origin) => void;
   /** Takes the place after a message, without its records. */
   readonly join: (message: M) => void;
   /** The store has refused to be read, or can be read again (`undefined`). */
@@ -53,11 +58,12 @@ export class LineReader<M extends Head> {
   }
 
   receive(message: M, bytes: number): void {
-    const { store, receive } = this.#parts;
+    const { store, sinceMs, place, receive } = this.#parts;
     if (this.#state.name === 'reading') return keep(this.#state, message, bytes);
     if (this.#state.name === 'closed') return;
-    if (store && this.#lacks(message)) void this.#read((reading) => this.#fill(store, message, reading), message);
-    else receive(message, true);
+    const isLater = this.#lacks(message) || (sinceMs > 0 && place() === undefined);
+    if (store && isLater) void this.#read((reading) => this.#fill(store, message, reading), message);
+    else receive(message, 'live');
   }
 
   /** Reads what the line has after this reader's place. One without a place begins at the end. */
@@ -98,14 +104,16 @@ export class LineReader<M extends Head> {
     const isOver = (): boolean => !this.#isMissing(message, reading) || this.#closed.signal.aborted;
     for (;;) {
       const answer = between(this.#parts.place(), message);
-      if (answer.type === 'hole') await this.#ask(() => this.#readFrom(store, answer.from));
+      await this.#ask(() =>
+        answer.type === 'hole' ? this.#readFrom(store, answer.from) : this.#readPast(store, message.at),
+      );
       if (isOver() || performance.now() >= reading.until) break;
       await new Promise((resolve) => setTimeout(resolve, lookMs));
     }
     if (this.#closed.signal.aborted) return;
     this.#isReliable = isOver();
     // What the store lacks after all is reported as missing.
-    this.#parts.receive(message, true);
+    this.#parts.receive(message, 'live');
     reading.messages.shift();
   }
 
@@ -123,11 +131,21 @@ export class LineReader<M extends Head> {
     if (end === undefined) return;
     const place = this.#parts.place();
     const from = place && firstMissing(place, end);
-    if (place === undefined) await this.#readFrom(store, end.offset, this.#parts.join);
-    else if (from !== undefined) await this.#readFrom(store, from);
+    if (from !== undefined) await this.#readFrom(store, from);
+    if (place !== undefined) return;
+    // Nobody else says what time it is. This clock may be behind, but not behind what has been.
+    await this.#readPast(store, Math.max(end.at, Date.now()));
+    if (this.#parts.place() === undefined) await this.#readFrom(store, end.offset, this.#parts.join);
   }
 
-  async #readFrom(store: LineStore, from: number, take = this.#parts.receive): Promise<void> {
+  /** Reads what comes before the first message. @param now - the time of the stream */
+  async #readPast(store: LineStore, now: number): Promise<void> {
+    const { sinceMs, receive } = this.#parts;
+    const from = sinceMs > 0 ? await store.since(now - sinceMs) : undefined;
+    if (from !== undefined) await this.#readFrom(store, from, (message) => receive(message, 'past'));
+  }
+
+  async #readFrom(store: LineStore, from: number, take: (message: M) => void = this.#missed): Promise<void> {
     const { decode, place } = this.#parts;
     const { signal } = this.#closed;
     for await (const bytes of store.read(from, signal)) {
@@ -135,10 +153,12 @@ export class LineReader<M extends Head> {
       const message = decode(bytes);
       const answer = message && between(place(), message);
       // Only here it shows that a generation between the two began earlier.
-      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from);
-      if (message) take(message, false);
+      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from, take);
+      if (message) take(message);
     }
   }
+
+  readonly #missed = (message: M): void => this.#parts.receive(message, 'missed');
 
   /** Asks the store, and reports if it refuses, and when it answers again. */
   async #ask(read: () => Promise<void>): Promise<void> {

@@ -41,11 +41,12 @@ export interface LineStore {
   extent(): Promise<LineExtent | undefined>;
 }
 
-/** What a store holds: the offsets from `from` to before `to`, and the size of the messages. */
+/** What a store holds: the offsets from `from` to before `to`, the size of the messages, and the time between them. */
 export interface LineExtent {
   readonly from: number;
   readonly to: number;
   readonly bytes: number;
+  readonly durationMs: number;
 }
 
 /** What a store in memory, on NATS or on Redis keeps, in ms and bytes, and how long it waits for answers. */
@@ -63,7 +64,7 @@ export const reaches = ({ offset, count }: Head, from: number): boolean => offse
 
 /** Returns what a store holds, if it knows its first and last message. */
 export const extentOf = (first: Head | undefined, last: Head | undefined, bytes: number): LineExtent | undefined =>
-  first && last && { from: first.offset, to: last.offset + last.count, bytes };
+  first && last && { from: first.offset, to: last.offset + last.count, bytes, durationMs: last.at - first.at };
 
 /**
  * Finds the first message with a property that all later ones have too.

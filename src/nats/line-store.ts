@@ -136,6 +136,8 @@ class LineStream {
       return head === undefined ? next(message.seq + 1) : { key: message.seq, head };
     };
     const isOfLine = (head: Head): boolean => head.line === last.line && isFound(head);
+    const first = await next(state.first_seq);
+    if (first && isOfLine(first.head)) return { found: first, last, state };
     return { found: await firstWhere([state.first_seq, state.last_seq + 1], next, isOfLine), last, state };
   }
 

@@ -35,7 +35,7 @@ export interface SubscriptionState {
   readonly downMs: number | undefined;
 }
 
-/** What the metrics read of a cluster: which replica owns the connection. */
+/** What the metrics read of a cluster: which replica owns the connection, and what this one missed. */
 export interface ClusterOwner {
   /** The feed's name, so that the instruments exist before the first event. */
   readonly feed?: string | undefined;
@@ -46,6 +46,10 @@ export interface ClusterOwner {
     readonly owner: string | undefined;
     /** What the engine currently refuses; `undefined` if nothing. */
     readonly refused?: object | undefined;
+    /** How many records it has read from the store because it had missed them. */
+    readonly fetched?: number | undefined;
+    /** How many records it has emitted that the next owner doesn't know. */
+    readonly surplus?: number | undefined;
   };
 }
 
@@ -134,6 +138,16 @@ const observed = Object.entries({
     '{replica}',
     "1 while the cluster's engine refuses what this replica needs, or can't be reached, otherwise 0.",
     (_, { cluster }) => (cluster ? [[Number(cluster.status.refused !== undefined)]] : []),
+  ),
+  'trade_feed.cluster.fetched': counter(
+    '{record}',
+    'Frames and events that this replica had missed, and has read from the store of the cluster.',
+    (_, { cluster }) => (cluster ? [[cluster.status.fetched ?? 0]] : []),
+  ),
+  'trade_feed.cluster.surplus': counter(
+    '{record}',
+    "Frames and events of an owner that this replica has emitted, but that the next owner doesn't know.",
+    (_, { cluster }) => (cluster ? [[cluster.status.surplus ?? 0]] : []),
   ),
   'trade_feed.cluster.handovers': counter(
     '{handover}',

@@ -78,7 +78,8 @@ export const redisLine = (parts: LineParts): LineStore => {
     since: async (at) => (await find((head) => head.at >= at))?.head.offset,
     extent: async () => {
       const bytes = await ask(({ commands, key }) => commands.memory('USAGE', key));
-      return extentOf((await find(() => true))?.head, (await newest())?.head, bytes ?? 0);
+      const [oldest] = await range('-', '+', 1);
+      return extentOf(oldest?.head, (await newest())?.head, bytes ?? 0);
     },
   };
 };

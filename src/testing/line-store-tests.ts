@@ -221,8 +221,8 @@ const tests: Readonly<Record<string, (stores: Stores) => Promise<void>>> = {
     await one.end();
     const heads = headsOf(1, 50, 110, { count: 2 });
     await append(one, heads);
-    const { bytes, ...offsets } = (await other.extent()) ?? { bytes: 0 };
-    deepEqual(offsets, { from: 50, to: 110 });
+    const { bytes, ...extent } = (await other.extent()) ?? { bytes: 0 };
+    deepEqual(extent, { from: 50, to: 110, durationMs: 580 });
     ok(bytes >= heads.reduce((sum, head) => sum + bytesOf(head).byteLength, 0));
   },
 

@@ -6,7 +6,7 @@ import { subjectsOf } from '../../src/cluster/control.js';
 import { Election, type Report } from '../../src/cluster/election/election.js';
 import { EngineFaults, watchEngine } from '../../src/cluster/engine-faults.js';
 import { FeedChannel } from '../../src/cluster/feed-channel.js';
-import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
+import { type ClusterEngine, type ClusterOptions, memoryEngine } from '../../src/cluster/index.js';
 import { PayloadKind } from '../../src/frames/received-frame.js';
 import { type ClusterEvent, createTradeFeedError, type FeedEvent, Frame } from '../../src/index.js';
 import { clusterMeanings } from '../../src/protocol/failures/classify.js';
@@ -28,18 +28,19 @@ const watched = (engine: ClusterEngine) => {
   return { subscribed: () => [...subscribed], engine: { ...engine, subscribe } };
 };
 
-const settingsOf = (engine: ClusterEngine) =>
-  resolveClusterOptions({ engine, account: 'main', baseUrl: 'http://127.0.0.1:1', apiKey: 'key' });
+const settingsOf = (engine: ClusterEngine, options: Partial<ClusterOptions>) =>
+  resolveClusterOptions({ engine, account: 'main', baseUrl: 'http://127.0.0.1:1', apiKey: 'key', ...options });
 
 const channels: FeedChannel[] = [];
 afterEach(() => channels.splice(0).forEach((channel) => channel.close()));
 
-const replicaOf = (memory: ClusterEngine, id: string) => {
+const replicaOf = (memory: ClusterEngine, id: string, options: Partial<ClusterOptions> = {}) => {
   const { engine, subscribed } = watched(memory);
   const events: (FeedEvent | ClusterEvent)[] = [];
   const heard: Report[] = [];
   const faults = new EngineFaults((event) => events.push(event));
-  const settings = settingsOf(engine);
+  const settings = settingsOf(engine, options);
+  const counts = { fetched: 0, surplus: 0 };
   const election = new Election({ ...settings, replica: id, since: 0, source: 'market' }, true);
   const channel = new FeedChannel('market', settings, {
     engine: watchEngine(engine, faults),
@@ -51,13 +52,14 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
     error: (error) => {
       throw error;
     },
+    counts,
   });
   channel.report(undefined, false, false);
   channels.push(channel);
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
-    ...{ channel, events, heard, texts, codes, subscribed },
+    ...{ channel, events, heard, texts, codes, subscribed, counts },
     own: (gen: number, phase: Report['phase'] = 'open', isServing = true, isOffered = false) =>
       channel.report({ gen, owner: id, phase, revision: 1 }, isServing, isOffered),
     beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }),

@@ -365,6 +365,26 @@ describe('a follower', () => {
     ).toBe('frame 3, owner-changed 3, opened 2, gap 3, frame 4');
   });
 
+  it('counts what it has of an owner and the next one does not know, and what it had missed', () => {
+    const counts = { fetched: 0, surplus: 0 };
+    const follower = new Follower('market', () => undefined, counts);
+    for (const [now, what] of stepsOf('0: 1.0 a b c, 10: 2.1/1 CHANGED')) follower.receive(what as FeedMessage, now);
+    expect(counts).toEqual({ fetched: 0, surplus: 2 });
+    const [[, past], [, missed]] = stepsOf('20: 2.2/1+1 d, 20: 2.2/1+1 d e') as [Step, Step];
+    follower.receive(past as FeedMessage, 20, 'past');
+    follower.receive(missed as FeedMessage, 20, 'missed');
+    expect(counts).toEqual({ fetched: 1, surplus: 2 });
+  });
+
+  it('takes neither the time nor the life of an owner from what was stored', () => {
+    const follower = new Follower('market', () => undefined);
+    follower.receive(beat(1, 0, { at: 5_000 }), 100, 'past');
+    expect([follower.heardAt, follower.timeAt(100)]).toEqual([-Infinity, undefined]);
+    follower.receive(beat(1, 0, { at: 5_000 }), 100);
+    follower.receive(beat(1, 0, { at: 5_001 }), 900, 'missed');
+    expect([follower.heardAt, follower.timeAt(1_000)]).toEqual([100, 5_900]);
+  });
+
   it('is in the generation of a new owner from owner-changed on', () => {
     const owners: unknown[] = [];
     const follower: Follower = new Follower('market', ({ type }) => owners.push([type, follower.emitted.gen]));

@@ -18,25 +18,27 @@ const encode = (head: Head): Uint8Array => Buffer.from(JSON.stringify(head));
 const decode = (bytes: Uint8Array): Head => JSON.parse(Buffer.from(bytes).toString()) as Head;
 
 /** A reader that notes each record as `<generation>:<offset>`, and what is missing as `-`. */
-const start = (change: (store: LineStore) => Partial<LineStore> = () => ({})) => {
+const start = (change: (store: LineStore) => Partial<LineStore> = () => ({}), sinceMs = 0) => {
   const memory = memoryLine({ messages: [], bytes: 0 }, () => undefined);
   const store: LineStore = { ...memory, ...change(memory) };
   const [seen, refused]: [string[], unknown[]] = [[], []];
+  const origins = new Set<string>();
   let place: Place | undefined;
   const reader = new LineReader<Head>({
-    ...{ store, decode, place: () => place, refused: (error) => refused.push(error) },
+    ...{ store, sinceMs, decode, place: () => place, refused: (error) => refused.push(error) },
     join: (head) => (place = { ...head, offset: head.offset + head.count }),
-    receive: (head) => {
+    receive: (head, origin) => {
       const answer = between(place, head);
       if (answer.type === 'old') return;
       if (answer.type === 'hole' || answer.type === 'other') seen.push('-');
+      origins.add(origin);
       const skip = answer.type === 'next' ? answer.skip : 0;
       for (let n = head.offset + skip; n < head.offset + head.count; n += 1) seen.push(`${head.gen}:${n}`);
       place = { ...head, offset: head.offset + head.count };
     },
   });
   return {
-    ...{ reader, seen, refused },
+    ...{ reader, seen, refused, origins },
     receive: (...heads: readonly Head[]) => heads.forEach((head) => reader.receive(head, 100)),
     /** Stores messages, each after the last one. */
     append: (...heads: readonly Head[]) => {
@@ -169,6 +171,43 @@ describe('a reader of a line', () => {
     await test.reader.finish();
     test.receive(message(1, 5, 6));
     expect(test.seen).toEqual(['1:5']);
+  });
+
+  it.each<[string, number, readonly string[]]>([
+    ['from so long ago, by the time of the first live message', 4, records(1, 6, 11)],
+    ['all that the store has, if that is less', 60, records(1, 3, 11)],
+    ['nothing that is older', 0.5, ['1:10']],
+  ])('with `sinceMs` begins with the past: %s', async (_, sinceMs, expected) => {
+    using test = start(undefined, sinceMs);
+    for (let n = 3; n < 10; n += 1) test.append(message(1, n, n + 1));
+    test.receive(message(1, 10, 11));
+    await test.reader.finish();
+    expect(test.seen).toEqual(expected);
+    expect(test.origins).toEqual(new Set([...(expected.length > 1 ? ['past'] : []), 'live']));
+  });
+
+  it.each<[string, number, readonly string[]]>([
+    ['its own clock, if nobody owns', 13, records(1, 8, 11)],
+    ['the end of the line, if that clock is behind', -60_000, records(1, 4, 11)],
+    ['that clock, although the line ended an hour ago', 3_600_000, ['1:10']],
+  ])('counts `sinceMs` by %s', async (_, clock, expected) => {
+    using _timers = fakeTimers();
+    using test = start(undefined, 5);
+    test.append(message(1, 0, 4));
+    for (let n = 4; n < 10; n += 1) test.append(message(1, n, n + 1));
+    jest.setSystemTime(clock);
+    await test.reader.finish();
+    test.receive(message(1, 10, 11));
+    expect(test.seen).toEqual(expected);
+  });
+
+  it('begins live if the store refuses the past', async () => {
+    using test = start(() => ({ since: () => Promise.reject(new Error('away')) }), 60_000);
+    test.append(message(1, 0, 3));
+    test.receive(message(1, 3, 4));
+    await test.reader.finish();
+    expect(test.seen).toEqual(['1:3']);
+    expect(test.refused).toContainEqual(new Error('away'));
   });
 
   it('drops what comes while it reads, beyond 1 MiB, and reads it from the store', async () => {

@@ -241,6 +241,14 @@ describe('feedMetrics', () => {
     expect(valueIn(await without.collect(), 'trade_feed.cluster.handovers')).toBe(1);
   });
 
+  it('counts what a replica of a cluster has fetched, and what it has emitted in vain', async () => {
+    const cluster = { status: { replica: 'a', owner: 'b', fetched: 3, surplus: 2 } };
+    await using sdk = start({ cluster });
+    sdk.emit(opened(1));
+    const metrics = await sdk.collect();
+    expect(['fetched', 'surplus'].map((name) => valueIn(metrics, `trade_feed.cluster.${name}`))).toEqual([3, 2]);
+  });
+
   it('adds the attributes of the options, which can replace its own', async () => {
     const attributes = { 'messaging.destination.name': 'trades', zone: 'b' };
     await using sdk = start({ attributes });
