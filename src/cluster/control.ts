@@ -1,9 +1,18 @@
-import { filter, map, type Observable } from 'rxjs';
+import { filter, map, merge, type Observable } from 'rxjs';
 import * as t from 'io-ts';
 import { isRight, tryCall } from '../protocol/type-guards.js';
 import { liveSubject } from '../log/line-store.js';
-import { Eviction, readKey, writeKey } from './election/cluster-key.js';
-import { type CallResult, type EffectOf, type Input, Offer, Ownership, Presence, Report } from './election/election.js';
+import { readKey, writeKey } from './election/cluster-key.js';
+import {
+  type CallResult,
+  type EffectOf,
+  type Input,
+  Notice,
+  Offer,
+  Ownership,
+  Presence,
+  Report,
+} from './election/election.js';
 import type { ClusterEngine } from './engine.js';
 
 export type Subjects = ReturnType<typeof subjectsOf>;
@@ -19,10 +28,8 @@ export const subjectsOf = (account: string) => {
     beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),
-    /** A generation without a handshake: see `Notice`. */
-    voided: of('voided'),
-    evicted: of('evicted'),
-    stop: of('stop'),
+    /** What a replica tells all others: see {@link Notice}. */
+    notices: of('notices'),
     /** An operator's request to the owner: give the ownership away, and follow. */
     handOver: of('hand-over'),
     /** Messages to one replica. */
@@ -34,11 +41,8 @@ export const subjectsOf = (account: string) => {
 const StandbyPresence = t.intersection([Presence, t.readonly(t.partial({ refused: t.string }))]);
 export type StandbyPresence = t.TypeOf<typeof StandbyPresence>;
 
-const Voided = t.type({ gen: t.number });
-const Evicted = t.readonly(t.type({ evictions: t.readonlyArray(Eviction) }));
-
 /** A message between replicas other than a frame. */
-export type Control = Ownership | Report | StandbyPresence | Offer | EffectOf<'voided' | 'evicted'>;
+export type Control = Ownership | Report | StandbyPresence | Offer | Notice;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
@@ -53,9 +57,8 @@ const reader =
 export const readQuestion = reader(Ownership);
 export const readReport = reader(Report);
 export const readPresence = reader(StandbyPresence);
-export const readVoided = reader(Voided);
+export const readNotice = reader(Notice);
 const readOffer = reader(Offer);
-const readEvicted = reader(Evicted);
 
 const received = <T>(
   messages$: Observable<Uint8Array>,
@@ -68,16 +71,13 @@ const received = <T>(
     map(inputOf),
   );
 
-/** Emits what replicas send to all others. */
-export const inputsOfAll = (engine: ClusterEngine, { standby, voided, evicted, stop }: Subjects) => [
-  received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
-  received(engine.subscribe(voided), readVoided, ({ gen }) => ({ type: 'voided', gen })),
-  received(engine.subscribe(evicted), readEvicted, ({ evictions }) => ({ type: 'evicted', evictions })),
-  engine.subscribe(stop).pipe(map((): Input => ({ type: 'stop-notice' }))),
-];
-
-export const offers$ = (engine: ClusterEngine, subject: string): Observable<Input> =>
-  received(engine.subscribe(subject), readOffer, (offer) => ({ type: 'offer', offer }));
+/** Emits what replicas send to all others, and what the owner offers to this one. */
+export const inputsOf = (engine: ClusterEngine, { standby, notices, to }: Subjects, replica: string) =>
+  merge(
+    received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
+    received(engine.subscribe(notices), readNotice, (notice) => notice),
+    received(engine.subscribe(to(replica)), readOffer, (offer) => ({ type: 'offer', offer })),
+  );
 
 /** Reads or writes the key of an account. Rejects if the result is unknown. */
 export const accessKey = async (

@@ -2,7 +2,8 @@ import { BehaviorSubject, filter, map, Observable } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
 import { showEvents } from '../feed/diagnostics.js';
 import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
-import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
+import type { ClusterEvent, FeedEvent, Watermark } from '../protocol/event.js';
+import type { LogEntry } from '../protocol/event-record.js';
 import { checkFeed } from '../protocol/contract.js';
 import type { PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
@@ -105,7 +106,10 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   const settings = resolveClusterOptions(options);
   const home = contextHere();
   const status = new BehaviorSubject(firstStatus(settings.replica));
-  const show = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
+  const showEntry = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
+  const show = (entry: LogEntry | Watermark): void => {
+    if (entry.type !== 'watermark') showEntry(entry);
+  };
   const counts = { fetched: 0, surplus: 0 };
   let replica: Replica | undefined;
   const withLine = (each: ElectionStatus): ClusterStatus => ({ ...each, line: replica?.line, ...counts });
@@ -115,7 +119,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
       show,
       event: (event) => {
         if (subscriber.closed) return;
-        if (event.type !== 'frame' && event.type !== 'watermark') show(event);
+        if (event.type !== 'frame') show(event);
         subscriber.next(event);
       },
       error: (error) => subscriber.error(error),

@@ -2,7 +2,7 @@ import { defer, EMPTY, merge, type Observable, Subject, Subscription } from 'rxj
 import type { AccountUser } from '../feed/accounts.js';
 import type { TicketSettings } from '../feed/options.js';
 import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
-import type { FeedEvent, LifecycleEvent, Stopped } from '../protocol/event.js';
+import type { FeedEvent, LifecycleEvent, Stopped, Watermark } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
@@ -16,7 +16,7 @@ interface FeedRunHandlers {
   /** Returns whether this replica emits the event. If so, the log and the channels show it then. */
   readonly event: (event: LifecycleEvent) => boolean;
   /** Shows an entry that the replica doesn't emit in the log and on the channels. */
-  readonly show: (entry: LogEntry) => void;
+  readonly show: (entry: LogEntry | Watermark) => void;
   /** Returns whether this replica has emitted `opened`, perhaps of another owner. */
   readonly hasOpened: () => boolean;
 }
@@ -85,7 +85,7 @@ export class FeedRun {
     }
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
-    if (connection.closed) return this.#show(each);
+    if (connection.closed) return this.#handlers.show(each);
     this.#outage.receive(each);
     this.#emit(each);
   }
@@ -100,11 +100,7 @@ export class FeedRun {
   }
 
   #emit(event: LifecycleEvent): void {
-    if (!this.#handlers.event(event)) this.#show(event);
-  }
-
-  #show(event: LifecycleEvent): void {
-    if (event.type !== 'watermark') this.#handlers.show(event);
+    if (!this.#handlers.event(event)) this.#handlers.show(event);
   }
 
   #fail(error: unknown): void {

@@ -10,7 +10,7 @@ import {
   switchMap,
 } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
-import type { ClusterEvent } from '../protocol/event.js';
+import type { ClusterEvent, Watermark } from '../protocol/event.js';
 import { EventRecord, type LogEntry } from '../protocol/event-record.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
@@ -21,8 +21,7 @@ import { type ClusterSettings, misfit, replicaId, sourceOf } from './cluster-opt
 import {
   accessKey,
   type Control,
-  inputsOfAll,
-  offers$,
+  inputsOf,
   readQuestion,
   readReport,
   type Subjects,
@@ -54,7 +53,7 @@ import { type ElectionStatus, statusOf } from './status.js';
 interface ReplicaHandlers {
   readonly event: EmitEvent<ClusterEvent>;
   /** Writes an entry that isn't emitted to the log, and publishes it on the channels. */
-  readonly show: (entry: LogEntry) => void;
+  readonly show: (entry: LogEntry | Watermark) => void;
   readonly error: (error: unknown) => void;
   readonly status: (status: ElectionStatus) => void;
   readonly counts: LineCounts;
@@ -67,33 +66,27 @@ export class Replica implements PositionedFeed {
   readonly #settings: ClusterSettings;
   readonly #handlers: ReplicaHandlers;
   readonly #subjects: Subjects;
-  readonly #source: string;
   readonly #faults: EngineFaults;
   readonly #engine: WatchedEngine;
   readonly #channel: FeedChannel;
   readonly #run: FeedRun;
   readonly #running = new Subscription(() => this.#release());
-  /** Completes when this replica has given the ownership away, or has ended. */
+  /** Completes when this replica has given the ownership away for good, or has ended. */
   readonly #left$ = new Subject<void>();
   readonly #elections$ = new Subject<Election>();
-  /** After an operator's hand-over the replica rejoins with another election, and a new id. */
+  readonly #inputs: Input[] = [];
   #election: Election;
-  /** Ends with this election. Takes no input before it joins, and none afterwards. */
-  #term = Subscription.EMPTY;
-  #inputs: Input[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** The answer to the question of this step. */
   #answer = noAnswer;
   #status: ElectionStatus | undefined;
-  #isConnected = false;
-  /** What follows when the election has left: `rejoin` after an operator's hand-over. */
-  #then: 'rejoin' | 'rest' | 'close' | undefined;
+  #isConnected: boolean | undefined;
+  #isClosing = false;
 
   constructor(feed: Feed, settings: ClusterSettings, user: AccountUser, handlers: ReplicaHandlers) {
     this.#settings = settings;
     this.#handlers = handlers;
     this.#subjects = subjectsOf(settings.account);
-    this.#source = sourceOf(feed, settings.feed.baseUrl);
     this.#faults = new EngineFaults((event) => {
       this.#reportStatus();
       handlers.event(event);
@@ -104,9 +97,7 @@ export class Replica implements PositionedFeed {
       faults: this.#faults,
       election: () => this.#election,
       event: handlers.event,
-      show: (event) => {
-        if (event.type !== 'watermark') handlers.show(event);
-      },
+      show: handlers.show,
       heard: (report) => this.#input({ type: 'heard', report }),
       error: (error) => this.#end(error),
       counts: handlers.counts,
@@ -119,7 +110,9 @@ export class Replica implements PositionedFeed {
       show: handlers.show,
       hasOpened: () => this.#channel.follower.hasOpened,
     });
-    this.#election = this.#createElection();
+    const source = sourceOf(feed, settings.feed.baseUrl);
+    const replica = replicaId(settings.replica, source);
+    this.#election = new Election({ ...settings, source, replica, since: Date.now() });
   }
 
   get position(): Place | undefined {
@@ -140,57 +133,37 @@ export class Replica implements PositionedFeed {
 
   start(): void {
     const engine = this.#engine;
+    const served$ = this.#elections$.pipe(
+      map(isServing),
+      distinctUntilChanged(),
+      switchMap((isOwner) => (isOwner ? this.#served$() : NEVER)),
+    );
+    const inputs$ = merge(served$, inputsOf(engine, this.#subjects, this.#election.settings.replica));
+    const error = (reason: unknown): void => this.#end(reason);
+    this.#running.add(inputs$.subscribe({ next: (each) => this.#input(each), error }));
     const closed = (reason?: unknown): void => {
       if (this.#election.state.name !== 'left') this.#end(engineClosed(reason));
     };
     const next = (isConnected: boolean): void => this.#connectionChanged(isConnected);
     this.#running.add(engine.connected$.subscribe({ next, error: closed, complete: closed }));
     this.#running.add(engine.failures$.subscribe((failure) => this.#engineFailed(failure)));
-    if (this.#running.closed) return;
-    this.#join();
-    this.#running.add(this.#subscribe(merge(...inputsOfAll(engine, this.#subjects))));
   }
 
   handOver(): Promise<void> {
-    this.#then = 'rest';
     this.#input({ type: 'hand-over' });
     return lastValueFrom(this.#left$, { defaultValue: undefined });
   }
 
   /** Ends the replica. Gives the ownership away in the background. */
   close(): void {
-    this.#then = 'close';
+    this.#isClosing = true;
     const { name } = this.#election.state;
     if (name === 'stopped' || name === 'left') this.#running.unsubscribe();
     else this.#input({ type: 'hand-over' });
   }
 
-  #createElection(): Election {
-    const replica = replicaId(this.#settings.replica, this.#source);
-    return new Election({ ...this.#settings, source: this.#source, replica, since: Date.now() }, this.#isConnected);
-  }
-
-  #join(): void {
-    this.#election = this.#createElection();
-    this.#inputs = [];
-    this.#term = new Subscription(() => clearTimeout(this.#timer));
-    this.#running.add(this.#term);
-    const served$ = this.#elections$.pipe(
-      map(isServing),
-      distinctUntilChanged(),
-      switchMap((isOwner) => (isOwner ? this.#served$() : NEVER)),
-    );
-    const offered$ = offers$(this.#engine, this.#subjects.to(this.#election.settings.replica));
-    this.#term.add(this.#subscribe(merge(served$, offered$)));
-    this.#input({ type: 'start' });
-  }
-
-  #subscribe(inputs$: Observable<Input>): Subscription {
-    return inputs$.subscribe({ next: (each) => this.#input(each), error: (error: unknown) => this.#end(error) });
-  }
-
   #served$(): Observable<never> {
-    const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
+    const [engine, subjects] = [this.#engine, this.#subjects];
     const answers$ = engine.respond(subjects.owner, (data) => {
       const question = readQuestion(data);
       this.#answer = noAnswer;
@@ -198,32 +171,26 @@ export class Replica implements PositionedFeed {
       return this.#answer;
     });
     const handOvers$ = engine.respond(subjects.handOver, () => {
-      this.#then ??= 'rejoin';
-      setImmediate(() => this.#inputOf(term, { type: 'hand-over' }));
+      setImmediate(() => this.#input({ type: 'hand-over', rejoins: true }));
       return noAnswer;
     });
     return merge(answers$, handOvers$);
   }
 
   #input(each: Input): void {
-    const [term, inputs] = [this.#term, this.#inputs];
+    const [running, inputs] = [this.#running, this.#inputs];
     // An effect can cause the next input before the other effects are done. The loop handles both.
     if (inputs.push(each) > 1) return;
-    for (const next of inputs) if (!term.closed) this.#handle(next, term);
+    for (const next of inputs) if (!running.closed) this.#handle(next);
     inputs.length = 0;
-    if (term.closed) return;
+    if (running.closed) return;
     clearTimeout(this.#timer);
     const waitMs = Math.max(0, Math.ceil(nextTick(this.#election) - performance.now()));
     if (waitMs !== Infinity) this.#timer = setTimeout(() => this.#input({ type: 'tick' }), clampMs(waitMs));
     this.#reportStatus();
   }
 
-  /** The input is late: the replica may have rejoined. */
-  #inputOf(term: Subscription, each: Input): void {
-    if (!term.closed) this.#input(each);
-  }
-
-  #handle(each: Input, term: Subscription): void {
+  #handle(each: Input): void {
     const channel = this.#channel;
     const followed = channel.follower.emitted;
     const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed };
@@ -232,7 +199,7 @@ export class Replica implements PositionedFeed {
     channel.report(reportOf(state), isServing(state), ownerOf(state)?.changes.at(-1)?.cause === 'hand-over');
     this.#elections$.next(state);
     // An effect, or the engine, can end the replica.
-    for (const effect of effects) if (!term.closed) this.#perform(effect);
+    for (const effect of effects) if (!this.#running.closed) this.#perform(effect);
   }
 
   #perform(effect: Effect): void {
@@ -258,9 +225,8 @@ export class Replica implements PositionedFeed {
         return publish(subjects.to(effect.to), effect.offer);
       case 'voided':
       case 'evicted':
-        return publish(subjects[effect.type], effect);
       case 'stop-notice':
-        return channel.publish(subjects.stop, new Uint8Array());
+        return publish(subjects.notices, effect);
       case 'open':
         return run.open();
       case 'allow':
@@ -270,7 +236,8 @@ export class Replica implements PositionedFeed {
       case 'end':
         return channel.end(effect.gen);
       case 'fail':
-        if (effect.other) return this.#end(misfit(this.#settings.account, effect.other, this.#source));
+        if (effect.other)
+          return this.#end(misfit(this.#settings.account, effect.other, this.#election.settings.source));
         return this.#end(effect.isReplaced ? replacedByOther() : run.failure);
       case 'left':
         return this.#leave();
@@ -278,21 +245,19 @@ export class Replica implements PositionedFeed {
   }
 
   async #call(effect: EffectOf<'read' | 'write'>): Promise<void> {
-    const term = this.#term;
     const unknown: CallResult = { type: 'unknown' };
     // The watched engine has reported the failure.
     const result = await accessKey(this.#engine, this.#subjects.key, effect).catch(() => unknown);
-    this.#inputOf(term, { type: 'call', id: effect.id, result });
+    this.#input({ type: 'call', id: effect.id, result });
   }
 
   async #ask({ id, question }: EffectOf<'ask'>): Promise<void> {
-    const term = this.#term;
     // The watched engine has reported any failure; to the election it's an unanswered question.
     const asked = this.#engine.request(this.#subjects.owner, writeControl(question), timing.engineAskMs);
     const reply = await asked.catch(() => undefined);
     const report = reply?.type === 'reply' ? readReport(reply.data) : undefined;
     const result = reply?.type === 'no-responders' ? reply.type : (report ?? 'no-answer');
-    this.#inputOf(term, { type: 'ask', id, result });
+    this.#input({ type: 'ask', id, result });
   }
 
   #reportStatus(): void {
@@ -312,21 +277,16 @@ export class Replica implements PositionedFeed {
     if (isConnected) this.#faults.worked('connect');
     else this.#faults.failed('connect', undefined);
     if (isConnected === this.#isConnected) return;
+    const hasStarted = this.#isConnected !== undefined;
     this.#isConnected = isConnected;
-    this.#input({ type: 'engine', isConnected });
+    this.#input(hasStarted ? { type: 'engine', isConnected } : { type: 'start', isConnected });
     this.#channel.connected(isConnected, !hasFeed(this.#election));
   }
 
   #leave(): void {
     this.#channel.flush();
-    // The follower continues, so the application only notices the change of the owner.
-    if (this.#then === 'rejoin') {
-      this.#then = undefined;
-      this.#term.unsubscribe();
-      return this.#join();
-    }
     this.#left$.complete();
-    if (this.#then === 'close') this.#running.unsubscribe();
+    if (this.#isClosing) this.#running.unsubscribe();
   }
 
   #end(error: unknown): void {
@@ -340,6 +300,7 @@ export class Replica implements PositionedFeed {
   }
 
   #release(): void {
+    clearTimeout(this.#timer);
     this.#run.close();
     this.#channel.close();
     this.#faults.close();

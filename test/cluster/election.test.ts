@@ -402,6 +402,34 @@ describe('a hand-over', () => {
   });
 });
 
+describe('a hand-over that an operator requests', () => {
+  const request: Input = { type: 'hand-over', rejoins: true };
+
+  it('lets the replica follow the next owner, and claim again if there is none', () => {
+    const replica = owner();
+    expect(replica.give(standby('young'), request, heard({ gen: 2, phase: 'opening' }), replaced)).toBe(
+      'offer close end',
+    );
+    expect(replica.state.name).toBe('following');
+    const lonely = owner();
+    lonely.give(request, 60_000);
+    expect(lonely.state).toMatchObject({ name: 'opening', gen: 2 });
+  });
+
+  it('lets it join when the engine is back, if that is away', () => {
+    const replica = owner();
+    expect(replica.give(engine(false), request)).toBe('close end');
+    expect(replica.state.name).toBe('joining');
+    replica.give(engine(true));
+    expect(replica.state.name).toBe('following');
+  });
+
+  it('does not bring a replica back that leaves for good, nor one that has to before', () => {
+    expect(owner().give({ mode: 'away' }, 'hand-over', request, 5_000)).toMatch(/ left$/);
+    expect(owner().give({ mode: 'away' }, request, 'hand-over', 5_000)).toMatch(/ left$/);
+  });
+});
+
 describe('a replica whose key the service refuses', () => {
   const barred = (...before: readonly Input[]) => {
     const replica = claimed();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BehaviorSubject, defer, filter, finalize, firstValueFrom, NEVER, throwError } from 'rxjs';
-import { readVoided, subjectsOf, writeControl } from '../../src/cluster/control.js';
+import { readNotice, subjectsOf, writeControl } from '../../src/cluster/control.js';
 import { readKey, writeKey } from '../../src/cluster/election/cluster-key.js';
 import type { Input } from '../../src/cluster/election/election.js';
 import { FeedRun } from '../../src/cluster/feed-run.js';
@@ -36,7 +36,7 @@ describe('a replica', () => {
     await using test = await startTestCluster();
     const replica = await test.startOwner('a');
     const { replica: id } = replica.cluster.status;
-    const subjects = [names.feed, names.standby, names.voided, names.evicted, names.to(id)];
+    const subjects = [names.feed, names.standby, names.notices, names.to(id)];
     for (const subject of subjects) test.engine.publish(subject, Buffer.from('{"x":1}'));
     const answer = await test.engine.request(names.owner, Buffer.from('?'), 1);
     expect(answer).toEqual({ type: 'reply', data: new Uint8Array() });
@@ -81,16 +81,16 @@ describe('a replica', () => {
 
   it('voids its credit if another replica has claimed before its handshake', async () => {
     const engine = memoryEngine();
-    const voided: (number | undefined)[] = [];
-    engine.subscribe(names.voided).subscribe((data) => voided.push(readVoided(data)?.gen));
+    const notices: unknown[] = [];
+    engine.subscribe(names.notices).subscribe((data) => notices.push(readNotice(data)));
     await using test = await startTestCluster(engine);
     const first = engine.subscribe(names.feed).subscribe(() => {
       first.unsubscribe();
       engine.publish(names.feed, beatOf({ gen: 5, phase: 'opening' }));
     });
     const replica = test.start('a');
-    await waitFor(() => voided.length > 0);
-    expect(voided).toEqual([1]);
+    await waitFor(() => notices.length > 0);
+    expect(notices).toEqual([{ type: 'voided', gen: 1 }]);
     expect(replica.cluster.status).toMatchObject({ role: 'following', owner: 'other', generation: 5 });
   });
 
@@ -114,7 +114,7 @@ describe('a replica that joins again after a hand-over', () => {
   it.each<['compareAndSet' | 'request', number]>([
     ['compareAndSet', 50],
     ['request', 5_000],
-  ])('ignores the result of a %s of its earlier run', async (call, handOverMs) => {
+  ])('ignores the result of a %s from before', async (call, handOverMs) => {
     const memory = memoryEngine();
     const isReleased$ = new BehaviorSubject(true);
     const hold = async (...args: readonly unknown[]) => {
@@ -132,18 +132,18 @@ describe('a replica that joins again after a hand-over', () => {
     await using test = await startTestCluster(memory);
     if (call === 'request') isReleased$.next(false);
     const replica = await test.startOwner('a', { engine, ...shortTimes, handOverMs });
-    const { replica: before } = replica.cluster.status;
     isReleased$.next(false);
+    const rejoined = firstValueFrom(replica.cluster.status$.pipe(filter(({ role }) => role !== 'owning')));
     expect(await requestHandOver(memory, 'main')).toBe(true);
-    // The earlier run doesn't get the result of its write, so it leaves after `handOverMs`.
-    await waitFor(() => replica.cluster.status.replica !== before);
+    // It doesn't get the result of its write, so it leaves after `handOverMs`.
+    await rejoined;
     isReleased$.next(true);
     await waitFor(() => replica.events.some(({ type }) => type === 'gap'));
     await test.owner(replica);
     test.push('a');
     await waitFor(() => replica.texts().length === 1);
     expect(replica.cluster.status).toMatchObject({ role: 'owning', generation: 2 });
-    // One for questions and one for operators. Those of the earlier run are gone.
+    // One for questions and one for operators. Those from before are gone.
     expect(responders).toBe(2);
   });
 });

@@ -7,7 +7,7 @@ import {
   type Election,
   type ElectionSettings,
   followerOf,
-  type Following,
+  Following,
   type Input,
   noTimers,
   type Ownership,
@@ -37,6 +37,8 @@ const copyOf = <T extends object>(data: T): T => ({ ...data });
 /** A step while it is computed: a copy of the election, which the rules change, and the effects so far. */
 export class Draft {
   readonly election: Election;
+  /** The last state that has started. */
+  started: Election['state'];
   readonly effects: Effect[] = [];
   readonly clock: Clock;
   readonly now: number;
@@ -46,6 +48,7 @@ export class Draft {
   constructor(before: Election, clock: Clock) {
     this.timers = { ...before.timers };
     this.election = Object.assign(copyOf(before), { timers: this.timers, state: copyOf(before.state) });
+    this.started = this.election.state;
     this.clock = clock;
     this.now = clock.now;
     this.settings = before.settings;
@@ -108,9 +111,12 @@ export class Draft {
   }
 
   leave(): void {
+    const { election } = this;
     this.endFeed();
-    this.effects.push({ type: 'left' });
+    if (!election.rejoins) this.effects.push({ type: 'left' });
     this.#end('left');
+    if (election.rejoins)
+      Object.assign(election, { state: new Following('joining'), isLeaving: false, rejoins: false });
   }
 
   #end(name: 'stopped' | 'left'): void {

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { ClusterKey, type Eviction, KeyPhase, lasting } from './cluster-key.js';
+import { ClusterKey, Eviction, KeyPhase, lasting } from './cluster-key.js';
 import type { timingDefaults } from './timing.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
@@ -58,17 +58,25 @@ export type CallResult =
   | { readonly type: 'unreadable' | 'written'; readonly revision: number }
   | { readonly type: 'conflict' | 'unknown' };
 
-/** What a replica sends to all others. */
-type Notice =
-  /** No handshake of this generation was sent, so its credit isn't needed. */
-  | { readonly type: 'voided'; readonly gen: number }
-  /** Evictions that the key doesn't contain yet. */
-  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
-  | { readonly type: 'stop-notice' };
+/**
+ * What a replica tells all others. `voided`: no handshake of this generation was sent, so its credit isn't needed.
+ * `evicted`: evictions that the key doesn't contain yet. `stop-notice`: another client has replaced the connection.
+ */
+export const Notice = t.readonly(
+  t.union([
+    t.type({ type: t.literal('voided'), gen: t.number }),
+    t.type({ type: t.literal('evicted'), evictions: t.readonlyArray(Eviction) }),
+    t.type({ type: t.literal('stop-notice') }),
+  ]),
+);
+export type Notice = t.TypeOf<typeof Notice>;
 
 export type Input =
   | Notice
-  | { readonly type: 'start' | 'tick' | 'hand-over' }
+  | { readonly type: 'start'; readonly isConnected?: boolean }
+  | { readonly type: 'tick' }
+  /** `rejoins`: the replica then follows, as an operator wants it. Otherwise it has left. */
+  | { readonly type: 'hand-over'; readonly rejoins?: boolean }
   | { readonly type: 'engine'; readonly isConnected: boolean }
   | { readonly type: 'call'; readonly id: number; readonly result: CallResult }
   /** The outcome of asking the owner. */
@@ -199,6 +207,8 @@ export class Election {
   state: Following | Owning | { name: 'stopped' | 'left' } = new Following('joining');
   isConnected: boolean;
   isLeaving = false;
+  /** Whether it joins again once it has left. */
+  rejoins = false;
   /**
    * The generation in which this replica's feed couldn't work, for example because of its API key. Keys rotate, so it
    * may claim again, but only after another replica has opened a connection (`isPast`) and the ownership is free again.
@@ -221,7 +231,7 @@ export class Election {
   standbys: readonly (Presence & { readonly at: number })[] = [];
   timers = noTimers;
 
-  constructor(settings: ElectionSettings, isConnected: boolean) {
+  constructor(settings: ElectionSettings, isConnected = false) {
     this.settings = settings;
     this.isConnected = isConnected;
   }

@@ -76,7 +76,7 @@ const follower: Rules<Following> = {
     if (!isReplaced) draft.election.refusal = { gen: 0, isPast: false };
   },
   'hand-over': (draft, state) => {
-    if (!isClaimSent(draft) && state.draining === undefined) draft.leave();
+    if (!isClaimSent(draft)) leaveIfDone(draft, state);
   },
 };
 

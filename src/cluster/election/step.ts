@@ -53,6 +53,9 @@ const always: Rules<unknown> = {
       happen(draft, { type });
     }
   },
+  start: ({ election }, _, { isConnected = election.isConnected }) => {
+    election.isConnected = isConnected;
+  },
   engine: (draft, _, { isConnected }) => {
     draft.election.isConnected = isConnected;
     // The owner may need longer than this replica to reconnect.
@@ -75,10 +78,12 @@ const always: Rules<unknown> = {
     const others = election.standbys.filter((each) => each.replica !== replica && now - each.at < timing.goneMs);
     election.standbys = [...others, { replica, since, at: now }];
   },
-  'hand-over': (draft) => {
+  'hand-over': (draft, _, { rejoins = false }) => {
+    const { election } = draft;
+    election.rejoins = rejoins && (election.rejoins || !election.isLeaving);
     // While the engine is unreachable, no other replica can learn of it.
-    if (!draft.election.isConnected) return draft.leave();
-    draft.election.isLeaving = true;
+    if (!election.isConnected) return draft.leave();
+    election.isLeaving = true;
     draft.stop('claim-due', 'presence-due');
     draft.set('leave-over', draft.settings.handOverMs);
   },
@@ -108,9 +113,10 @@ const happen = (draft: Draft, happening: Happening): void => {
   const { election } = draft;
   if (table[election.state.name] === undefined) return;
   apply(always, draft, happening);
-  const { state } = election;
-  apply(table[state.name], draft, happening);
-  if (election.state !== state) happen(draft, { type: 'start' });
+  apply(table[election.state.name], draft, happening);
+  if (election.state === draft.started) return;
+  draft.started = election.state;
+  happen(draft, { type: 'start' });
 };
 
 /** Starts the call to the store that the state needs. Starting none can change the state, which may then need one. */
