@@ -72,7 +72,11 @@ const received = <T>(
   );
 
 /** Emits what replicas send to all others, and what the owner offers to this one. */
-export const inputsOf = (engine: ClusterEngine, { standby, notices, to }: Subjects, replica: string) =>
+export const inputsOf = (
+  engine: Pick<ClusterEngine, 'subscribe'>,
+  { standby, notices, to }: Subjects,
+  replica: string,
+) =>
   merge(
     received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
     received(engine.subscribe(notices), readNotice, (notice) => notice),

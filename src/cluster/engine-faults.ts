@@ -7,9 +7,8 @@ import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-e
 import { printable } from '../protocol/printable.js';
 import { isError } from '../protocol/type-guards.js';
 import { clampMs } from '../protocol/validate.js';
-import { readKey } from './election/cluster-key.js';
 import { timing } from './election/timing.js';
-import type { ClusterEngine, EngineFailure, StoredKey } from './engine.js';
+import type { ClusterEngine, EngineFailure } from './engine.js';
 
 /** `message`: on one line, and no full stop at the end. */
 type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
@@ -73,22 +72,13 @@ interface Fault {
   readonly since: number;
   refusal: Refusal;
   seenAt: number;
-  /** When the next report is due, if it has recurred. */
+  /** When it was last reported, or else first seen, and when the next report is due. */
+  reportedAt: number;
   dueAt: number;
-  /** How often it has recurred since the last report. */
-  sightings: number;
   /** The last report, and the advice of all: new advice is reported early. */
-  event: EngineRefused | undefined;
+  event?: EngineRefused;
   readonly advised: string[];
 }
-
-/** Returns when a fault is over if it doesn't recur, and when its next report is due. */
-const endOf = (operation: EngineOperation, { seenAt }: Fault): number => seenAt + timing.faultOverMs[operation];
-const reportOf = (operation: EngineOperation, { sightings, event, dueAt }: Fault): number => {
-  // A lost connection is a state; any other failure must recur before each report, and so twice before the first.
-  const isSeen = operation === 'connect' || sightings >= (event === undefined ? 2 : 1);
-  return isSeen ? dueAt : Infinity;
-};
 
 /**
  * Tracks what the engine currently refuses. Reports a fault that lasts, repeats it with a backoff, and reports its end.
@@ -117,15 +107,14 @@ export class EngineFaults {
   failed(operation: EngineOperation, error: unknown, forMs?: number): void {
     // Nothing else can work while disconnected.
     if (operation !== 'connect' && this.#faults.has('connect')) return;
+    if (operation === 'connect' && !this.#faults.has('connect')) this.#faults.clear();
     const now = performance.now();
-    const [waitMs, sightings] = forMs === undefined ? [timing.faultGraceMs, 0] : [0, 1];
-    const begun = { since: Date.now() - (forMs ?? 0), dueAt: now + waitMs, sightings, refusal: describe(undefined) };
-    const fault = this.#faults.get(operation) ?? { ...begun, seenAt: now, event: undefined, advised: [] };
-    if (operation === 'connect') this.#faults.clear();
+    const [reportedAt, dueAt] = forMs === undefined ? [now, now + timing.faultGraceMs] : [-Infinity, now];
+    const begun = { since: Date.now() - (forMs ?? 0), refusal: describe(undefined), advised: [] };
+    const fault: Fault = this.#faults.get(operation) ?? { ...begun, seenAt: now, reportedAt, dueAt };
     this.#faults.set(operation, fault);
-    if (error !== undefined) fault.refusal = describe(error);
     fault.seenAt = now;
-    fault.sightings += 1;
+    if (error !== undefined) fault.refusal = describe(error);
     const isNews = fault.event !== undefined && !fault.advised.includes(fault.refusal.advice);
     if (isNews) fault.dueAt = Math.min(fault.dueAt, now + timing.faultGraceMs);
     this.#update();
@@ -139,23 +128,24 @@ export class EngineFaults {
   async during<T>(
     operation: EngineOperation,
     start: () => Promise<T>,
-    limitMs: number = timing.callMs,
+    limitMs: number,
     faultIn?: (result: T) => Error | undefined,
   ): Promise<T> {
-    const until = performance.now() + limitMs;
-    const noAnswer = (): void => this.failed(operation, new Error(`no answer in ${limitMs} ms`));
-    // A silent or missing owner isn't a failure of the engine.
-    const timer = operation === 'request' ? undefined : setTimeout(noAnswer, limitMs);
     // The election doesn't wait for a late answer.
-    const isInTime = (): boolean => performance.now() < until;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      // A silent or missing owner isn't a failure of the engine.
+      if (operation !== 'request') this.failed(operation, new Error(`no answer in ${limitMs} ms`));
+    }, limitMs);
     try {
       const result = await start();
       const fault = faultIn?.(result);
       if (fault) this.failed(operation, fault);
-      else if (isInTime()) this.worked(operation);
+      else if (!isLate) this.worked(operation);
       return result;
     } catch (error) {
-      if (isInTime()) this.failed(operation, error);
+      if (!isLate) this.failed(operation, error);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -171,39 +161,44 @@ export class EngineFaults {
   #update(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const [now, at] = [performance.now(), Date.now()];
+    const now = performance.now();
     const due: EngineRefused[] = [];
     let next = Infinity;
     for (const [operation, fault] of this.#faults) {
-      if (endOf(operation, fault) <= now) {
+      const overAt = fault.seenAt + timing.faultOverMs[operation];
+      if (overAt <= now) {
         this.#faults.delete(operation);
         continue;
       }
-      if (reportOf(operation, fault) <= now) due.push(reported(operation, fault, now));
-      next = Math.min(next, endOf(operation, fault), reportOf(operation, fault));
+      if (dueAtOf(operation, fault) <= now) due.push(reported(operation, fault, now));
+      next = Math.min(next, overAt, dueAtOf(operation, fault));
     }
+    if (next !== Infinity) this.#timer = setTimeout(() => this.#update(), clampMs(Math.ceil(next - now)));
     this.#refusedSince = Math.min(this.#refusedSince, ...due.map(({ since }) => since));
-    if (next !== Infinity) this.#timer = setTimeout(() => this.#update(), clampMs(Math.max(0, Math.ceil(next - now))));
     due.forEach(this.#report);
     if (this.current !== undefined || this.#refusedSince === Infinity) return;
-    const durationMs = Math.max(0, at - this.#refusedSince);
+    const [at, since] = [Date.now(), this.#refusedSince];
     this.#refusedSince = Infinity;
-    this.#report({ type: 'engine-recovered', at, durationMs });
+    this.#report({ type: 'engine-recovered', at, durationMs: Math.max(0, at - since) });
   }
 }
 
+/** Returns when the next report is due. A lost connection is a state; any other fault must recur before each report. */
+const dueAtOf = (operation: EngineOperation, { seenAt, reportedAt, dueAt }: Fault): number =>
+  operation === 'connect' || seenAt > reportedAt ? dueAt : Infinity;
+
 const reported = (operation: EngineOperation, fault: Fault, now: number): EngineRefused => {
-  const { message, advice } = fault.refusal;
-  fault.sightings = 0;
-  fault.advised.push(advice);
-  fault.dueAt = now + Math.min(timing.faultGraceMs * 2 ** fault.advised.length, timing.maxFaultRepeatMs);
-  const { since } = fault;
-  fault.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
+  const { since, refusal, advised } = fault;
+  const message = printable(refusal.message);
+  advised.push(refusal.advice);
+  fault.reportedAt = now;
+  fault.dueAt = now + Math.min(timing.faultGraceMs * 2 ** advised.length, timing.maxFaultRepeatMs);
+  fault.event = { type: 'engine-refused', at: Date.now(), since, operation, message, advice: refusal.advice };
   return fault.event;
 };
 
-/** A replica's engine that records what fails and what works, so that no failure is silent. */
-export interface WatchedEngine extends ClusterEngine {
+/** The messages of a replica's engine. Records what fails, so that no failure is silent. */
+export interface WatchedEngine extends Omit<ClusterEngine, 'read' | 'compareAndSet' | 'request'> {
   readonly failures$: Observable<EngineFailure>;
   /** Never throws: the message is lost, and followers see it by the numbers of the next one. */
   publish(subject: string, data: Uint8Array): void;
@@ -237,14 +232,10 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
   return {
     connected$: engine.connected$.pipe(inOwnContext()),
     failures$: (engine.failures$ ?? NEVER).pipe(inOwnContext()),
-    read: (key) => faults.during('read', () => engine.read(key), timing.callMs, unreadableKey),
-    compareAndSet: (...args) => faults.during('write', () => engine.compareAndSet(...args)),
     ...(engine.line && { line: engine.line.bind(engine) }),
     maxMessageBytes: () => engine.maxMessageBytes?.(),
     publish: (...message) => void publish(...message),
     subscribe: (subject) => subscribed(() => engine.subscribe(subject)),
-    request: (subject, data, timeoutMs) =>
-      faults.during('request', () => engine.request(subject, data, timeoutMs), timeoutMs * 0.9),
     respond: (subject, answer) => {
       const home = contextHere();
       return subscribed(() => engine.respond(subject, (data) => runIn(home, () => answer(data))));
@@ -252,7 +243,3 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
     resubscribe: () => again$.next(),
   };
 };
-
-// A healthy owner rewrites its key at once, so that isn't a lasting fault.
-const unreadableKey = (stored: StoredKey | undefined): Error | undefined =>
-  stored === undefined || readKey(stored.value) ? undefined : new Error("its value isn't a key of this version");

@@ -228,11 +228,9 @@ export class Replica implements PositionedFeed {
       case 'stop-notice':
         return publish(subjects.notices, effect);
       case 'open':
-        return run.open();
       case 'allow':
-        return run.allow();
       case 'close':
-        return run.close();
+        return run[effect.type]();
       case 'end':
         return channel.end(effect.gen);
       case 'fail':
@@ -246,15 +244,16 @@ export class Replica implements PositionedFeed {
 
   async #call(effect: EffectOf<'read' | 'write'>): Promise<void> {
     const unknown: CallResult = { type: 'unknown' };
-    // The watched engine has reported the failure.
-    const result = await accessKey(this.#engine, this.#subjects.key, effect).catch(() => unknown);
+    const access = () => accessKey(this.#settings.engine, this.#subjects.key, effect);
+    const result = await this.#faults.during(effect.type, access, timing.callMs, unreadableKey).catch(() => unknown);
     this.#input({ type: 'call', id: effect.id, result });
   }
 
   async #ask({ id, question }: EffectOf<'ask'>): Promise<void> {
-    // The watched engine has reported any failure; to the election it's an unanswered question.
-    const asked = this.#engine.request(this.#subjects.owner, writeControl(question), timing.engineAskMs);
-    const reply = await asked.catch(() => undefined);
+    const { engineAskMs } = timing;
+    const request = () => this.#settings.engine.request(this.#subjects.owner, writeControl(question), engineAskMs);
+    // To the election, a failure is an unanswered question.
+    const reply = await this.#faults.during('request', request, engineAskMs * 0.9).catch(() => undefined);
     const report = reply?.type === 'reply' ? readReport(reply.data) : undefined;
     const result = reply?.type === 'no-responders' ? reply.type : (report ?? 'no-answer');
     this.#input({ type: 'ask', id, result });
@@ -306,6 +305,10 @@ export class Replica implements PositionedFeed {
     this.#faults.close();
   }
 }
+
+// A healthy owner rewrites its key at once, so that isn't a lasting fault.
+const unreadableKey = ({ type }: CallResult): Error | undefined =>
+  type === 'unreadable' ? new Error("its value isn't a key of this version") : undefined;
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
