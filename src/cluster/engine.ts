@@ -1,5 +1,5 @@
 import { concat, NEVER, Observable, of, Subject } from 'rxjs';
-import { type HeadOf, type LineStore, liveSubject } from '../log/line-store.js';
+import { type HeadOf, type LineStore, liveSubject, retention } from '../log/line-store.js';
 import { type LineMemory, memoryLine } from '../log/memory-line.js';
 
 /** A version of the key. */
@@ -122,7 +122,7 @@ export const memoryEngine = (): ClusterEngine => {
       }),
     line: (account) =>
       memoryLine(
-        entryOf(lines, account, () => ({ messages: [], bytes: 0 })),
+        entryOf(lines, account, () => ({ messages: [], bytes: 0, oldestKept: retention() })),
         (data) => publish(liveSubject(account), data),
       ),
   };

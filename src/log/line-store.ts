@@ -56,6 +56,25 @@ export const lineLimits = Object.freeze({
   ...{ requestMs: 2_000, answerMs: 1_000 },
 });
 
+/**
+ * Returns a function that takes the messages of a line, and says from which one on the store must keep them, if that has
+ * changed. A new owner doesn't know the ages of the messages before its own, so it keeps them for another minute.
+ */
+export const retention = <M>(): ((message: M, bytes: number) => M | undefined) => {
+  const marks: { readonly message: M; readonly at: number; readonly before: number }[] = [];
+  let total = 0;
+  return (message, bytes) => {
+    const at = performance.now();
+    const newest = marks.at(-1);
+    if (newest === undefined || at - newest.at >= 1_000 || total - newest.before >= 1024 * 1024)
+      marks.push({ message, at, before: total });
+    total += bytes;
+    const { maxAgeMs, maxBytes } = lineLimits;
+    const kept = marks.findIndex((mark) => at - mark.at <= maxAgeMs && total - mark.before <= maxBytes);
+    return marks.splice(0, kept).at(-1)?.message;
+  };
+};
+
 /** The subject on which all engines deliver what is appended. An owner without a store publishes to it. */
 export const liveSubject = (account: string): string => `rtf.v2.${account}.feed`;
 

@@ -1,18 +1,19 @@
 import { Subject } from 'rxjs';
 import type { Head } from '../protocol/place.js';
-import { misplaced } from './line-appender.js';
-import { extentOf, lineLimits, type LineStore, reaches, type Stored } from './line-store.js';
+import { misplaced } from './stored-line.js';
+import { extentOf, type LineStore, reaches, retention, type Stored } from './line-store.js';
 
 interface Kept {
   readonly head: Head;
   readonly bytes: Uint8Array;
-  readonly storedAt: number;
 }
 
 /** What the stores of one line share. */
 export interface LineMemory {
   readonly messages: Kept[];
   bytes: number;
+  /** Says from which message on to keep them. */
+  oldestKept: ReturnType<typeof retention<Kept>>;
 }
 
 /** Stores a line in memory. @param publish - sends a message to the subscribers of the line */
@@ -41,17 +42,13 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       report({ upTo: head.offset + head.count });
       if (problem === 'stored') return;
       // A line that begins anew has other offsets.
-      if (last?.head.line !== head.line) [messages.length, memory.bytes] = [0, 0];
-      const storedAt = Date.now();
-      last = { head, bytes, storedAt };
+      if (last?.head.line !== head.line) [messages.length, memory.bytes, memory.oldestKept] = [0, 0, retention()];
+      last = { head, bytes };
       messages.push(last);
       memory.bytes += bytes.byteLength;
-      // The newest one stays, because it says where the line ends.
-      for (let [oldest] = messages; oldest !== undefined && oldest !== last; [oldest] = messages) {
-        if (storedAt - oldest.storedAt <= lineLimits.maxAgeMs && memory.bytes <= lineLimits.maxBytes) break;
-        memory.bytes -= oldest.bytes.byteLength;
-        messages.shift();
-      }
+      const oldest = memory.oldestKept(last, bytes.byteLength);
+      const removed = oldest ? messages.splice(0, messages.indexOf(oldest)) : [];
+      for (const each of removed) memory.bytes -= each.bytes.byteLength;
       if (!isAgain) publish(bytes);
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- other stores have to wait

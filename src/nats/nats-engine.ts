@@ -13,7 +13,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ClusterEngine, EngineFailure } from '../cluster/engine.js';
-import { lineHeaderBytes, natsLine } from './line-store.js';
+import { lineHeaderBytes, NatsLine } from './line-store.js';
 import { isConflict } from './log-stream.js';
 import { aName, checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
@@ -87,7 +87,9 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
     next: (status) => {
       if (status.type === 'disconnect' || status.type === 'close') connected$.next(false);
       if (status.type === 'reconnect') connected$.next(true);
-      if (status.type === 'error') failures$.next(toEngineFailure(status.error));
+      if (status.type !== 'error') return;
+      const { error } = status;
+      failures$.next({ operation: error instanceof PermissionViolationError ? 'publish' : 'connect', error });
     },
     complete: () => connected$.next(false),
   });
@@ -108,7 +110,7 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
     // Only the bucket's leader is sure to read the newest value.
     ...storeIn(prefix, () => new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false })),
     ...messagesOver(connection, prefix, canPublish),
-    line: (account, headOf) => natsLine({ connection, isConnected: canPublish, account, prefix, replicas, headOf }),
+    line: (account, headOf) => new NatsLine({ connection, isConnected: canPublish, account, prefix, replicas, headOf }),
   };
 };
 
@@ -188,11 +190,6 @@ export const checkConnection = (connection: NatsConnection): void => {
   if (options?.noEcho === true)
     throw invalidOption('noEcho', 'left out of the connection: an owner checks that its own messages arrive');
 };
-
-const toEngineFailure = (error: Error): EngineFailure => ({
-  operation: error instanceof PermissionViolationError ? 'publish' : 'connect',
-  error,
-});
 
 const isOfCall = (error: unknown): boolean =>
   error instanceof PermissionViolationError && (error.operation === 'subscription' || /^[$_]/.test(error.subject));

@@ -23,7 +23,7 @@ import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
 import { liveSubject } from '../log/line-store.js';
 import { isError } from '../protocol/type-guards.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
-import { asBuffer, redisLine } from './line-store.js';
+import { asBuffer, RedisLine } from './line-store.js';
 
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
@@ -65,6 +65,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   const connections = [commands, subscriber];
   const listen = channelsOf(subscriber);
   const failures$ = new Subject<EngineFailure>();
+  const errors$ = merge(...connections.map((each) => fromEvent(each, 'error')));
 
   /** Returns the number of receivers. A disconnected client would queue the command. */
   const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
@@ -82,7 +83,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       distinctUntilChanged(),
       takeUntil(merge(...connections.map(isEnded$))),
     ),
-    failures$: merge(failures$, ...connections.map(connectionError$)),
+    failures$: merge(failures$, errors$.pipe(map((error) => ({ operation: 'connect' as const, error })))),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
@@ -112,8 +113,10 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
         tap(({ replyTo, data }) => send(replyTo, answer(data))),
         ignoreElements(),
       ),
-    line: (account, headOf) =>
-      redisLine({ commands, key: `${prefix}rtf:line:{${account}}`, channel: prefix + liveSubject(account), headOf }),
+    line: (account, headOf) => {
+      const [key, channel] = [`${prefix}rtf:line:{${account}}`, prefix + liveSubject(account)];
+      return new RedisLine({ commands, key, channel, headOf });
+    },
   };
 };
 
@@ -135,9 +138,6 @@ const isReady$ = (connection: Redis): Observable<boolean> => {
   const changes$ = merge(of('now'), fromEvent(connection, 'ready'), fromEvent(connection, 'close'));
   return changes$.pipe(map(() => connection.status === 'ready'));
 };
-
-const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
-  fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
 // After `end` the client doesn't reconnect. Deferred, so that the last state comes first.
 const isEnded$ = (connection: Redis): Observable<unknown> =>

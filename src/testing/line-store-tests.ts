@@ -15,7 +15,7 @@ interface Replicas {
   readonly other: ClusterEngine;
   readonly account: string;
   /** Waits until the broker has handled what an engine has subscribed to. */
-  readonly settled: (engine: ClusterEngine) => Promise<void>;
+  readonly settled: (engine: ClusterEngine) => Promise<unknown>;
 }
 
 /** Two stores of one line, and the messages that arrive at the second replica. */
@@ -54,7 +54,7 @@ export const headOf = (bytes: Uint8Array): Head | undefined =>
 export const bytesOf = (head: Head): Uint8Array => Buffer.from(JSON.stringify(head));
 
 /** Names a message by its generation and its offset. */
-const nameOf = (bytes: Uint8Array): string => {
+export const nameOf = (bytes: Uint8Array): string => {
   const { gen = NaN, offset = NaN } = headOf(bytes) ?? {};
   return `${gen}.${offset}`;
 };

@@ -10,44 +10,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom } from 'rxjs';
 import type { ClusterEngine } from '../../src/cluster/engine.js';
-import type { LineStore, Stored } from '../../src/log/line-store.js';
+import type { LineStore } from '../../src/log/line-store.js';
 import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
-import { append, bytesOf, headOf, headsOf, lineStoreTests, names, read } from '../../src/testing/line-store-tests.js';
-import { becomes, describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
+import { append, bytesOf, headOf, headsOf, names, read } from '../../src/testing/line-store-tests.js';
+import { openStore, received, refusals, runStoreTests } from '../cluster/support/line-stores.js';
+import {
+  becomes,
+  describeInstalled,
+  eventually,
+  type RealServer,
+  startServer,
+} from '../cluster/support/real-server.js';
 import { startNatsCluster } from '../peers/brokers.mjs';
 import { startLimitMs, waitFor } from '../support/wait-for.js';
 
 const open = async (server: RealServer, client?: NodeConnectionOptions, options?: NatsEngineOptions) => {
   const connection = await server.nats(client);
-  const engine = natsEngine(connection, options);
-  const store = engine.line!('main', headOf);
-  const reports: Stored[] = [];
-  store.stored$.subscribe((stored) => reports.push(stored));
-  return { connection, engine, store, reports };
+  return { connection, ...openStore(natsEngine(connection, options)) };
 };
-
-const refusals = (reports: readonly Stored[]) =>
-  reports.flatMap((stored) => ('refused' in stored ? [`${stored.refused}: ${(stored.error as Error).message}`] : []));
 
 /** Returns the texts of the messages that subscribers receive from now on. */
 const listen = async (engine: ClusterEngine, connection: NatsConnection): Promise<readonly string[]> => {
-  const received: string[] = [];
-  engine.subscribe('rtf.v2.main.feed').subscribe((bytes) => {
-    const { gen, offset } = headOf(bytes) ?? {};
-    received.push(`${gen}.${offset}`);
-  });
+  const names = received(engine);
   await connection.flush();
-  return received;
+  return names;
 };
-
-const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
-  waitFor(
-    () =>
-      call()
-        .then((value) => [value] as const)
-        .catch(() => undefined),
-    { limitMs: startLimitMs },
-  );
 
 const stream = { name: 'RTF_LINE_main', subjects: ['rtf.v2.main.feed', 'rtf.v2.main.again'] };
 
@@ -271,13 +258,8 @@ describeInstalled('nats', 'the permissions of a line in a stream of NATS', () =>
     await using server = await startServer('nats', configOf(needed));
     const { streams } = await jetstreamManager(await server.nats());
     const [one, other] = [await open(server, app), await open(server, app)];
-    const settled = async () => {
-      await other.connection.flush();
-    };
-    for (const run of Object.values(lineStoreTests())) {
-      await run({ one: one.engine, other: other.engine, account: 'main', settled });
-      await streams.delete(stream.name);
-    }
+    const settle = () => other.connection.flush();
+    await runStoreTests([one.engine, other.engine], settle, () => streams.delete(stream.name));
   });
 
   const use = async (store: LineStore): Promise<readonly unknown[]> => {

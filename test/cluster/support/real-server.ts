@@ -30,6 +30,17 @@ export const describeInstalled = (kind: BrokerKind, name: string, tests: () => v
 export const becomes = (engine: ClusterEngine, expected = true): Promise<boolean> =>
   firstValueFrom(engine.connected$.pipe(filter((isConnected) => isConnected === expected)));
 
+/** Retries a call until it succeeds, like a replica. */
+export const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
+  waitFor(
+    () =>
+      call().then(
+        (value) => [value] as const,
+        () => undefined,
+      ),
+    { limitMs: startLimitMs },
+  );
+
 export type RealServer = Awaited<ReturnType<typeof startServer>>;
 
 /** Starts a server, with a configuration file if `config` has a text. */
@@ -96,17 +107,6 @@ export const describeServer = (
     afterAll(() => server.stop());
 
     it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
-
-    /** Retries a call until it succeeds, like a replica. */
-    const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
-      waitFor(
-        () =>
-          call().then(
-            (value) => [value] as const,
-            () => undefined,
-          ),
-        { limitMs: startLimitMs },
-      );
 
     itInCi('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
       const { broker } = server;

@@ -1,0 +1,110 @@
+// What all stores of a line have in common.
+//
+// In: messages, and what a store says of each. Out: which of them are stored.
+// Never: an answer to a message from before the last `end()`, or a message after one that was refused.
+import { Subject } from 'rxjs';
+import type { Head } from '../protocol/place.js';
+import { type LineExtent, type LineRefusal, type LineStore, reaches, type Stored } from './line-store.js';
+
+/** Why a store doesn't have a message. */
+export type Refused = Extract<Stored, { readonly refused: LineRefusal }>;
+
+/** A line in a store. `Newest`: its last message. `Found`: another one, and what is needed to read on from it. */
+export abstract class StoredLine<
+  Newest extends { readonly head: Head | undefined } | undefined,
+  Found extends { readonly head: Head },
+> implements LineStore {
+  readonly #reports$ = new Subject<Stored>();
+  readonly stored$ = this.#reports$.asObservable();
+  /** The newest message, stored or on its way. */
+  protected last: Head | undefined;
+  /** Why nothing more is stored. */
+  #refused: LineRefusal | undefined;
+  /** Counts the calls of `end`. */
+  #turn = 0;
+
+  async end(): Promise<Head | undefined> {
+    const newest = await this.newest();
+    this.#turn += 1;
+    this.#refused = undefined;
+    this.last = newest?.head;
+    this.follow(newest);
+    return this.last;
+  }
+
+  append(head: Head, bytes: Uint8Array, isAgain = false): void {
+    if (!this.isConnected) return this.#refuse({ refused: 'away', error: new Error('The store is disconnected') });
+    const problem = this.#refused ? undefined : misplaced(this.last, head);
+    if (problem === 'stored') return this.#reports$.next({ upTo: head.offset + head.count });
+    if (problem === 'fenced')
+      this.#refuse({ refused: 'fenced', error: new Error(`Generation ${this.last?.gen} continues the line`) });
+    try {
+      if (this.#refused === undefined) void this.#hear(head, this.store(head, bytes, isAgain));
+      else if (!isAgain) this.publish(bytes, this.#refused);
+      this.last = head;
+    } catch (error) {
+      // The client can't send it: it's too large.
+      this.#refuse({ refused: 'full', error });
+    }
+  }
+
+  async *read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    const first = await this.find((head) => reaches(head, from));
+    for await (const page of first ? this.pages(first, signal) : [])
+      for (const bytes of page) {
+        if (signal.aborted) return;
+        yield bytes;
+      }
+  }
+
+  async since(at: number): Promise<number | undefined> {
+    return (await this.find((head) => head.at >= at))?.head.offset;
+  }
+
+  async extent(): Promise<LineExtent | undefined> {
+    const first = await this.find(() => true);
+    const newest = first && (await this.newest());
+    if (newest?.head === undefined) return undefined;
+    const { offset, count } = newest.head;
+    return { from: first?.head.offset ?? offset, to: offset + count, bytes: await this.bytes(newest) };
+  }
+
+  protected abstract get isConnected(): boolean;
+  /** Asks the server that decides about writes, and creates the store if it's missing. */
+  protected abstract newest(): Promise<Newest>;
+  /** The next message follows this one. */
+  protected abstract follow(newest: Newest): void;
+  /** Stores a message after the last one, and publishes it unless that was done before. Rejects if there's no answer. */
+  protected abstract store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined>;
+  /** Publishes what the store doesn't take any more. */
+  protected abstract publish(bytes: Uint8Array, refused: LineRefusal): void;
+  /** Finds the first message with a property that all later ones have too. */
+  protected abstract find(isFound: (head: Head) => boolean): Promise<Found | undefined>;
+  /** Reads from a message to the newest. */
+  protected abstract pages(first: Found, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]>;
+  protected abstract bytes(newest: Newest): number | Promise<number>;
+
+  async #hear({ offset, count }: Head, answer: Promise<Refused | undefined>): Promise<void> {
+    const turn = this.#turn;
+    const refused = await answer.catch((error: unknown): Refused => ({ refused: 'away', error }));
+    if (turn !== this.#turn || this.#refused !== undefined) return;
+    if (refused === undefined) this.#reports$.next({ upTo: offset + count });
+    else this.#refuse(refused);
+  }
+
+  #refuse(refused: Refused): void {
+    if (this.#refused !== undefined) return;
+    this.#refused = refused.refused;
+    this.#reports$.next(refused);
+  }
+}
+
+/**
+ * Why a message can't follow the last one: `stored` if the line has it, `fenced` if a later generation goes on. To
+ * append it anyway would put the line out of order. The parts of a large record have the same offset.
+ */
+export const misplaced = (last: Head | undefined, { line, gen, offset }: Head): 'stored' | 'fenced' | undefined => {
+  if (last?.line !== line || gen > last.gen) return undefined;
+  if (gen < last.gen) return 'fenced';
+  return offset < last.offset ? 'stored' : undefined;
+};
