@@ -4,7 +4,18 @@
 // Never: an answer to a message from before the last `end()`, or a message after one that was refused.
 import { Subject } from 'rxjs';
 import type { Head } from '../protocol/place.js';
-import { type LineExtent, type LineRefusal, type LineStore, reaches, type Stored } from './line-store.js';
+import {
+  extentOf,
+  type LineExtent,
+  lineLimits,
+  type LineRefusal,
+  type LineStore,
+  reaches,
+  type Stored,
+} from './line-store.js';
+
+/** Nothing more is sent to a server that leaves so much unanswered: it hangs. */
+const maxUnansweredBytes = 32 * 1024 * 1024;
 
 /** Why a store doesn't have a message. */
 export type Refused = Extract<Stored, { readonly refused: LineRefusal }>;
@@ -22,6 +33,10 @@ export abstract class StoredLine<
   #refused: LineRefusal | undefined;
   /** Counts the calls of `end`. */
   #turn = 0;
+  #unansweredBytes = 0;
+  #answers = 0;
+  /** Runs while an answer is missing. */
+  #silence: NodeJS.Timeout | undefined;
 
   async end(): Promise<Head | undefined> {
     const newest = await this.newest();
@@ -33,14 +48,14 @@ export abstract class StoredLine<
   }
 
   append(head: Head, bytes: Uint8Array, isAgain = false): void {
-    if (!this.isConnected) return this.#refuse({ refused: 'away', error: new Error('The store is disconnected') });
+    if (!this.isConnected || this.#unansweredBytes > maxUnansweredBytes) return this.#away('The store is disconnected');
     const problem = this.#refused ? undefined : misplaced(this.last, head);
     if (problem === 'stored') return this.#reports$.next({ upTo: head.offset + head.count });
     if (problem === 'fenced')
       this.#refuse({ refused: 'fenced', error: new Error(`Generation ${this.last?.gen} continues the line`) });
     try {
-      if (this.#refused === undefined) void this.#hear(head, this.store(head, bytes, isAgain));
-      else if (!isAgain) this.publish(bytes, this.#refused);
+      if (this.#refused === undefined) void this.hear(head, this.store(head, bytes, isAgain), bytes.byteLength);
+      else if (!isAgain) void this.#sent(bytes.byteLength, this.publish(bytes, this.#refused));
       this.last = head;
     } catch (error) {
       // The client can't send it: it's too large.
@@ -64,9 +79,7 @@ export abstract class StoredLine<
   async extent(): Promise<LineExtent | undefined> {
     const first = await this.find(() => true);
     const newest = first && (await this.newest());
-    if (newest?.head === undefined) return undefined;
-    const { offset, count } = newest.head;
-    return { from: first?.head.offset ?? offset, to: offset + count, bytes: await this.bytes(newest) };
+    return newest && extentOf(first.head, newest.head, await this.bytes(newest));
   }
 
   protected abstract get isConnected(): boolean;
@@ -74,22 +87,66 @@ export abstract class StoredLine<
   protected abstract newest(): Promise<Newest>;
   /** The next message follows this one. */
   protected abstract follow(newest: Newest): void;
-  /** Stores a message after the last one, and publishes it unless that was done before. Rejects if there's no answer. */
-  protected abstract store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined>;
-  /** Publishes what the store doesn't take any more. */
-  protected abstract publish(bytes: Uint8Array, refused: LineRefusal): void;
+  /**
+   * Stores a message after the last one, and publishes it unless that was done before. Rejects if there's no answer;
+   * `undefined`: a later answer counts for this message, too.
+   */
+  protected abstract store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> | undefined;
+  /** Publishes what the store doesn't take any more. Ends with the answer, if there is one. */
+  protected abstract publish(bytes: Uint8Array, refused: LineRefusal): Promise<unknown> | undefined;
   /** Finds the first message with a property that all later ones have too. */
   protected abstract find(isFound: (head: Head) => boolean): Promise<Found | undefined>;
   /** Reads from a message to the newest. */
   protected abstract pages(first: Found, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]>;
   protected abstract bytes(newest: Newest): number | Promise<number>;
 
-  async #hear({ offset, count }: Head, answer: Promise<Refused | undefined>): Promise<void> {
+  /** Handles the answer to a message, which counts for those before it. */
+  protected async hear(
+    { offset, count }: Head,
+    answer: Promise<Refused | undefined> | undefined,
+    bytes = 0,
+  ): Promise<void> {
+    if (answer === undefined) return;
     const turn = this.#turn;
-    const refused = await answer.catch((error: unknown): Refused => ({ refused: 'away', error }));
+    const refused = await this.#sent(bytes, answer).catch((error: unknown): Refused => ({ refused: 'away', error }));
     if (turn !== this.#turn || this.#refused !== undefined) return;
     if (refused === undefined) this.#reports$.next({ upTo: offset + count });
     else this.#refuse(refused);
+  }
+
+  /** Notices that the server hangs: one of many answers may take long, but then others come. */
+  async #sent<T>(bytes: number, answer: Promise<T> | undefined): Promise<T | undefined> {
+    this.#unansweredBytes += bytes;
+    this.#silence ??= setTimeout(() => this.#silent(this.#answers), lineLimits.answerMs);
+    try {
+      return await answer;
+    } finally {
+      this.#answered(bytes);
+    }
+  }
+
+  #answered(bytes: number): void {
+    this.#answers += 1;
+    this.#unansweredBytes -= bytes;
+    if (this.#unansweredBytes === 0) this.#stopTimer();
+    else this.#silence?.refresh();
+  }
+
+  #silent(answers: number): void {
+    this.#stopTimer();
+    // After a blocked event loop, answers may wait to be read.
+    setImmediate(() => {
+      if (answers === this.#answers) this.#away(`The store hasn't answered for ${lineLimits.answerMs} ms`);
+    });
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#silence);
+    this.#silence = undefined;
+  }
+
+  #away(message: string): void {
+    this.#refuse({ refused: 'away', error: new Error(message) });
   }
 
   #refuse(refused: Refused): void {

@@ -88,7 +88,7 @@ export class NatsLine extends StoredLine<Newest, Found> {
     this.#unasked = askEvery;
   }
 
-  protected store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> {
+  protected store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> | undefined {
     const { connection } = this.#parts;
     const subject = isAgain ? this.#again : this.#live;
     const options = { headers: this.#next(), timeout: answerMs };
@@ -97,15 +97,15 @@ export class NatsLine extends StoredLine<Newest, Found> {
     if (this.#unasked < askEvery && performance.now() - this.#askedAt < askMs) {
       connection.publish(subject, bytes, options);
       // If no message follows that asks.
-      const due = new Promise((resolve) => (this.#timer = setTimeout(resolve, askMs)));
-      return due.then(() => this.#confirm(head));
+      this.#timer = setTimeout(() => void this.hear(head, this.#confirm(head)), askMs);
+      return undefined;
     }
     [this.#unasked, this.#askedAt] = [0, performance.now()];
     return connection.request(subject, bytes, options).then((message) => refusalIn(message.json()));
   }
 
   /** The stream refuses it, because it never has that sequence. */
-  protected publish(bytes: Uint8Array): void {
+  protected publish(bytes: Uint8Array): undefined {
     this.#parts.connection.publish(this.#live, bytes, { headers: after(Number.MAX_SAFE_INTEGER) });
   }
 

@@ -38,7 +38,6 @@ return result
 `;
 const digest = createHash('sha1').update(script).digest('hex');
 
-const { requestMs, answerMs } = lineLimits;
 const pageSize = 256;
 /** The parts of a large record have the same offset, but each needs an id. */
 const idsPerOffset = 1_000;
@@ -89,20 +88,20 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
     const oldest = this.#oldestKept(this.#id, bytes.byteLength) ?? '';
     const names = [expected, this.#id, isNew ? '1' : '0', oldest, isAgain ? '' : channel];
     try {
-      const answer = commands.evalsha(digest, 1, key, ...names, asBuffer(bytes));
-      const result = (await answered(answer, answerMs)) as string | readonly [LineRefusal, string];
+      const answer = await commands.evalsha(digest, 1, key, ...names, asBuffer(bytes));
+      const result = answer as string | readonly [LineRefusal, string];
       return typeof result === 'string' ? undefined : { refused: result[0], error: new Error(result[1]) };
     } catch (error) {
       // The script didn't run, so it hasn't published the message.
-      if (!isAgain && isError(error) && error.name === 'ReplyError') this.publish(bytes, 'away');
+      if (!isAgain && isError(error) && error.name === 'ReplyError') void this.publish(bytes, 'away');
       throw error;
     }
   }
 
-  protected publish(bytes: Uint8Array, refused: LineRefusal): void {
+  protected async publish(bytes: Uint8Array, refused: LineRefusal): Promise<unknown> {
     const { commands, channel } = this.#parts;
     // The refusal has been reported, and what hasn't been published is in the writer's memory.
-    if (refused !== 'fenced') commands.publish(channel, asBuffer(bytes)).catch(() => undefined);
+    return refused === 'fenced' ? undefined : commands.publish(channel, asBuffer(bytes)).catch(() => undefined);
   }
 
   /** Searches the generations, from the newest. Each begins at the offset that its heads say. */
@@ -137,17 +136,13 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
     return entries.map(([id, [, bytes = Buffer.alloc(0)]]) => ({ id: id.toString(), bytes, head: headOf(bytes) }));
   }
 
-  /** The client would wait for a connection. */
+  /** Rejects if the server is away or hangs. The client would wait for it without a limit. */
   async #ask<T>(call: (parts: LineParts) => Promise<T>): Promise<T> {
     if (!this.isConnected) throw new Error('Redis is disconnected');
-    return answered(call(this.#parts), requestMs);
+    const { requestMs } = lineLimits;
+    const silent = () => throwError(() => new Error(`Redis hasn't answered for ${requestMs} ms`));
+    return firstValueFrom(from(call(this.#parts)).pipe(timeout({ first: requestMs, with: silent })));
   }
 }
-
-/** Rejects if the server hangs. The client would wait for it without a limit. */
-const answered = <T>(answer: Promise<T>, ms: number): Promise<T> => {
-  const silent = () => throwError(() => new Error(`Redis hasn't answered for ${ms} ms`));
-  return firstValueFrom(from(answer).pipe(timeout({ first: ms, with: silent })));
-};
 
 export const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { LineReader } from '../../src/log/line-reader.js';
-import type { LineStore } from '../../src/log/line-store.js';
+import { type LineStore, retention } from '../../src/log/line-store.js';
 import { memoryLine } from '../../src/log/memory-line.js';
 import { between, type Head, type Place, startOf } from '../../src/protocol/place.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -19,7 +19,7 @@ const decode = (bytes: Uint8Array): Head => JSON.parse(Buffer.from(bytes).toStri
 
 /** A reader that notes each record as `<generation>:<offset>`, and what is missing as `-`. */
 const start = (change: (store: LineStore) => Partial<LineStore> = () => ({}), sinceMs = 0) => {
-  const memory = memoryLine({ messages: [], bytes: 0 }, () => undefined);
+  const memory = memoryLine({ messages: [], bytes: 0, oldestKept: retention() }, () => undefined);
   const store: LineStore = { ...memory, ...change(memory) };
   const [seen, refused]: [string[], unknown[]] = [[], []];
   const origins = new Set<string>();
