@@ -65,7 +65,7 @@ const rows = {
     ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv'],
   ],
   'redis/': [
-    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/line-appender.ts', 'type ioredis', 'rxjs', 'node:'],
+    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/stored-line.ts', 'type ioredis', 'rxjs', 'node:'],
   ],
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine.ts', 'type log/line-store.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],

@@ -183,7 +183,7 @@ const draw = ({ title, axis, groups, isRatio = false }) => {
     element('rect', { class: 'page', width: '100%', height: '100%', rx: 6 }),
     ...title.map((line, n) => element('text', { class: 'title', x: 14, y: 22 + n * 18, 'text-anchor': 'start' }, line)),
   );
-  return `${svg.outerHTML}\n`;
+  return `${svg.outerHTML.replaceAll(/\d+\.\d{3,}/g, (number) => tenths(Number(number)))}\n`;
 };
 
 for (const [name, chartOf] of Object.entries({ receiving, app, pages, silence })) {

@@ -3,8 +3,9 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { transform } from 'esbuild';
 import { rolldown } from 'rolldown';
+import { parseAst } from 'rolldown/parseAst';
+import { minifySync } from 'rolldown/utils';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 
@@ -31,21 +32,42 @@ const bundle = async (bundler, end, files, settings, output, change = () => unde
   for (const file of written.output) await change(file);
 };
 
-const rewrite = async ({ fileName, code }, options) => {
-  const { code: text } = await transform(code, { format: 'esm', target: 'node20', ...options });
-  // rolldown writes the addresses of dynamic imports as templates, which not every bundler understands.
-  writeFileSync(join(bundled, fileName), text.replace(/\bimport\(`([^`$]+)`\)/g, 'import("$1")'));
+/** The nodes after which a line may end. */
+const isWhole = ({ type }) => /Statement|Declaration|Declarator|^MethodDefinition/.test(type);
+const endsIn = (node) => {
+  if (typeof node !== 'object' || node === null) return [];
+  return [...Object.values(node).flatMap(endsIn), ...(isWhole(node) ? [node.end] : [])];
 };
-const minify = (file) => rewrite(file, { minify: true });
+
+/** Breaks lines, because Node prints the whole line of an error that nobody handles. */
+const withLines = (code) => {
+  let from = 0;
+  const lines = [];
+  for (const end of [...endsIn(parseAst(code)).sort((a, b) => a - b), code.length]) {
+    if (end - from < 400 && end < code.length) continue;
+    lines.push(code.slice(from, end));
+    from = end;
+  }
+  return lines.join('\n');
+};
+
+// rolldown writes the addresses of dynamic imports as templates, which not every bundler understands.
+const withAddresses = (code) => code.replace(/\bimport\(`([^`$]+)`\)/g, 'import("$1")');
+const write = ({ fileName }, code) => writeFileSync(join(bundled, fileName), withAddresses(code));
+const minify = (file, banner = '') => {
+  const { code } = minifySync(file.fileName, file.code, { compress: { target }, mangle: true });
+  write(file, banner + code);
+};
 // Stack traces of an application need positions and names. Commands have none.
 const isCommand = ({ moduleIds }) => moduleIds.every((id) => id.includes(`${compiled}/cli/`));
-const shorten = (file) => (isCommand(file) ? minify(file) : rewrite(file, { minifyWhitespace: true, lineLimit: 160 }));
+const shorten = (file) => (isCommand(file) ? minify(file) : write(file, withLines(file.code)));
 
 const experimental = { attachDebugInfo: 'none' };
 const code = { platform: 'neutral', preserveEntrySignatures: 'allow-extension', experimental };
 const keepNames = { function: true, class: true };
-const compress = { target: 'es2022', keepNames };
-const smaller = { compress, mangle: { toplevel: false, keepNames }, codegen: { removeWhitespace: false } };
+const target = 'es2022';
+const compress = { target, keepNames };
+const smaller = { compress, mangle: { toplevel: false, keepNames }, codegen: { removeWhitespace: true } };
 // Small modules that several entry points or commands share. Without this, each would be a file. A page loads only `page`, `--version` only `command`.
 const groups = Object.entries({
   page: /rx-trade-feed\/protocol\/(frame\.|event\.|event-line|type-guards|validate|failures\/(?!classify))/,
@@ -67,8 +89,10 @@ await bundle(rolldown, '.js', programs, code, { comments: false, codeSplitting, 
 // as messages, so the copies of classes in this file are never seen there.
 const resolve = { conditionNames: ['es2015', 'default'] };
 const ofWorker = { ...code, resolve, external: (id) => /^(node:|ws$|undici$)/.test(id) };
-const banner = '/*! Contains RxJS, which has the Apache License 2.0: see rxjs-license.txt */';
-await bundle(rolldown, '.js', ['worker/inside/feed-worker'], ofWorker, { comments: false, banner }, minify);
+const banner = '/*! Contains RxJS, which has the Apache License 2.0: see rxjs-license.txt */\n';
+await bundle(rolldown, '.js', ['worker/inside/feed-worker'], ofWorker, { comments: false }, (file) =>
+  minify(file, banner),
+);
 cpSync('node_modules/rxjs/LICENSE.txt', join(bundled, 'worker/inside/rxjs-license.txt'));
 
 // The compiler and rollup leave out the library of TypeScript that has `Disposable`, and a page has no types of Node.
