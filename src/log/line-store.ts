@@ -96,6 +96,9 @@ export const firstWhere = async <T extends { readonly key: number; readonly head
   next: (key: number) => Promise<T | undefined>,
   isFound: (head: Head) => boolean,
 ): Promise<T | undefined> => {
+  const first = await next(low);
+  if (first === undefined || isFound(first.head)) return first;
+  low = first.key + 1;
   let found: T | undefined;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
