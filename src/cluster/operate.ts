@@ -1,10 +1,13 @@
 import { firstValueFrom, from, reduce, takeUntil, throwError, timeout, timer } from 'rxjs';
+import type { LineExtent } from '../log/line-store.js';
 import type { EngineOperation } from '../protocol/event.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { readPresence, type StandbyPresence, subjectsOf } from './control.js';
 import { type ClusterKey, readKey, repairedKey, resumedKey, writeKey } from './election/cluster-key.js';
 import { timing } from './election/timing.js';
 import { engineRefused } from './engine-faults.js';
 import type { ClusterEngine } from './engine.js';
+import { headOf } from './messages.js';
 
 export interface ClusterState {
   /** The key of the account; `undefined` if no replica has ever owned it, or if it's unreadable. */
@@ -13,7 +16,11 @@ export interface ClusterState {
   readonly isUnreadable?: true;
   /** The replicas that follow and could own the connection, the oldest first. */
   readonly standbys: readonly StandbyPresence[];
+  readonly line: LineState;
 }
+
+/** What the engine's store holds of the last minute. `none`: the engine has no store. */
+export type LineState = LineExtent | 'empty' | 'none' | { readonly refused: string };
 
 /** Reads the state of a cluster. Waits a little over a second, because standbys announce themselves once a second. */
 export const readClusterState = async (
@@ -29,13 +36,25 @@ export const readClusterState = async (
       return presence === undefined ? known : known.set(presence.replica, presence);
     }, new Map<string, StandbyPresence>()),
   );
-  const [known, stored] = await Promise.all([
+  const [known, stored, line] = await Promise.all([
     asked('subscribe', firstValueFrom(presences$)),
     asked('read', engine.read(subjects.key)),
+    readLineState(engine, account),
   ]);
   const key = stored && readKey(stored.value);
   const standbys = [...known.values()].toSorted((one, other) => one.since - other.since);
-  return { key, ...(stored && key === undefined && { isUnreadable: true }), standbys };
+  return { key, ...(stored && key === undefined && { isUnreadable: true }), standbys, line };
+};
+
+const readLineState = async (engine: ClusterEngine, account: string): Promise<LineState> => {
+  const store = engine.line?.(account, headOf);
+  if (store === undefined) return 'none';
+  const extent = asked('store', store.extent());
+  // The rest of the state is known all the same.
+  return extent.then(
+    (known) => known ?? 'empty',
+    ({ detail = '', advice }: TradeFeedError) => ({ refused: `${detail}. ${advice}` }),
+  );
 };
 
 /** Asks the owner to give the ownership away, and to follow. Returns whether there was an owner. */

@@ -1,12 +1,18 @@
 import type { ClusterEngine } from '../../cluster/index.js';
-import { type ClusterState, readClusterState, requestHandOver, resumeCluster } from '../../cluster/operate.js';
+import {
+  type ClusterState,
+  type LineState,
+  readClusterState,
+  requestHandOver,
+  resumeCluster,
+} from '../../cluster/operate.js';
 import { printable } from '../../protocol/printable.js';
 import { connectEngine, defaultAccount, engineAddress } from '../connection.js';
 import type { CliContext } from '../terminal.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { cluster, defineCommand, option, type ValuesOf, wordArgument } from '../options.js';
 import { writeResult } from '../delivery.js';
-import { counted, duration, type Fact, factLines } from '../text.js';
+import { bytes, count, counted, duration, type Fact, factLines } from '../text.js';
 
 const options = { ...cluster, json: option('--json', 'write the status as one JSON object') };
 
@@ -16,8 +22,8 @@ export const command = defineCommand({
   argument: wordArgument('<action>', 'status, hand-over or resume', 'status', 'hand-over', 'resume'),
   summary: 'show or change which replica owns a connection',
   description: `
-    status shows which replica owns the connection, its generation, the replicas that could take over, and the last
-    changes of the owner. hand-over moves the ownership to another replica. After another client has replaced the
+    status shows which replica owns the connection, its generation, the replicas that could take over, what the engine's
+    store holds of the line, and the last changes of the owner. hand-over moves the ownership to another replica. After another client has replaced the
     connection, resume lets the replicas connect again; restart those that have stopped. resume also repairs a key that
     can't be read.
 
@@ -71,17 +77,18 @@ const actions: Readonly<Record<Action, Act>> = {
 
 const nothingToDo = (what: string): Error => new CliError(ExitCode.wrong, what);
 
-export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: number): readonly string[] => {
+export const statusText = ({ key, isUnreadable, standbys, line }: ClusterState, now: number): readonly string[] => {
   const problems = standbys.flatMap(({ replica, refused }): Fact[] =>
     refused === undefined ? [] : [['problem', printable(`${replica}: ${refused}`)]],
   );
+  const others: readonly Fact[] = [...problems, ['line', lineText(line)]];
   if (isUnreadable)
     return factLines([
       ['owner', 'not known: the key of this account is damaged, or of a newer version'],
       ['repair', 'an owner that runs writes it again within a second; otherwise run cluster resume'],
-      ...problems,
+      ...others,
     ]);
-  if (key === undefined) return ['no replica has owned the connection of this account yet', ...factLines(problems)];
+  if (key === undefined) return ['no replica has owned the connection of this account yet', ...factLines(others)];
   const age = (at: number): string => duration(Math.max(0, now - at));
   const { owner, phase, gen, since, source, stop, evictions, changes } = key;
   const state = {
@@ -98,10 +105,18 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
     ['feed', printable(source)],
     ['generation', String(gen)],
     ['standbys', standbys.map(({ replica }) => printable(replica)).join(', ') || 'none'],
-    ...problems,
+    ...others,
     ['evictions', `${evictions.length === 0 ? 'none' : counted(evictions.length, 'connection')} in the last minute`],
     ['hand-overs', ...handOvers.reverse()],
   ]);
+};
+
+const lineText = (line: LineState): string => {
+  if (line === 'none') return 'none: this engine has no store, so replicas lose what they miss';
+  if (line === 'empty') return line;
+  if ('refused' in line) return `not known: ${printable(line.refused)}`;
+  const { from, to, durationMs } = line;
+  return `${count(from)} to ${count(to)}: ${duration(durationMs)}, ${bytes(line.bytes)}`;
 };
 
 type OwnerChange = NonNullable<ClusterState['key']>['changes'][number];

@@ -11,6 +11,7 @@ import { wrapped } from '../../../src/cli/text.js';
 import { subjectsOf, writeControl } from '../../../src/cluster/control.js';
 import { readKey, writeKey } from '../../../src/cluster/election/cluster-key.js';
 import { type ClusterEngine, memoryEngine } from '../../../src/cluster/index.js';
+import { encode, headOf } from '../../../src/cluster/messages.js';
 import type { ClusterState } from '../../../src/cluster/operate.js';
 import { TradeFeedError } from '../../../src/index.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
@@ -34,7 +35,8 @@ const key: NonNullable<ClusterState['key']> = {
 };
 const standbys = ['b-1', 'c-1'].map((replica, since) => ({ replica, since }));
 const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys'] = standbys) =>
-  statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
+  statusText({ key: { ...key, ...fields }, standbys: others, line: 'empty' }, 31_000);
+const line = { from: 84_102, to: 114_057, bytes: 31_000_000, durationMs: 59_800 };
 
 describe('the status of a cluster', () => {
   it('prints what docs/replicas.md shows, on a terminal of 80 columns', () => {
@@ -48,7 +50,7 @@ describe('the status of a cluster', () => {
     ] as const;
     const source = 'market from feed.example.com#2f6b8c01d4';
     const shown = { ...key, source, gen: 3, owner, since, changes } as const;
-    const lines = statusText({ key: shown, standbys: [{ replica: first, since: 0 }] }, now);
+    const lines = statusText({ key: shown, standbys: [{ replica: first, since: 0 }], line }, now);
     const fences = fencesOf('docs/replicas.md').filter(({ language }) => language === 'console');
     expect(fences.map(({ code }) => code.trimEnd())).toEqual([wrapped(lines.join('\n'), 80)]);
   });
@@ -61,7 +63,11 @@ describe('the status of a cluster', () => {
     ['a resumed cluster', text({ phase: 'free', stop: { by: 'a', at: 0 } }), /none: the replicas may connect again\n/],
     ['a stop', text({ phase: 'stopped', stop: { by: 'a', at: 21_000 } }), /connection, 10 s ago; cluster resume/],
     ['a stop of an older version', text({ phase: 'stopped' }), /replaced the connection; cluster resume/],
-    ['a cluster that never ran', statusText({ key: undefined, standbys: others }, 0), /^no replica has [^]*b-1: Can't/],
+    [
+      'a cluster that never ran',
+      statusText({ key: undefined, standbys: others, line }, 0),
+      /^no replica has [^]*b-1: Can't/,
+    ],
     [
       'what an engine refuses, and evictions',
       text({ evictions: [{ leftMs: 1 }] }, others),
@@ -69,8 +75,13 @@ describe('the status of a cluster', () => {
     ],
     [
       'a key that cannot be read',
-      statusText({ key: undefined, isUnreadable: true, standbys: others }, 0),
-      /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Can't write/,
+      statusText({ key: undefined, isUnreadable: true, standbys: others, line }, 0),
+      /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Can't write[^]*line {8}84,102/,
+    ],
+    [
+      'an engine without a store',
+      statusText({ key, standbys, line: 'none' }, 0),
+      /^line {8}none: this engine has no store/m,
     ],
     ['that no replica can take over', text({}, []), /^standbys {4}none$/m],
     ['a forged name without its control characters', text({ owner: '\x1b[31ma' }), /^owner {7}␛\[31ma, /],
@@ -111,16 +122,48 @@ const engineWith = async (fields: Partial<typeof key> = {}): Promise<ClusterEngi
 };
 const keyIn = async (engine: ClusterEngine) => readKey((await engine.read(names.key))?.value ?? '');
 
+const fails = (message: string) => async () => Promise.reject(new Error(message));
+
 describe('cluster', () => {
   it('status shows the state of the account, also as JSON', async () => {
     const engine = await engineWith();
     const shown = await act('status', engine, {}, true);
     expect(shown.code).toBe(0);
-    expect(shown.text).toMatch(/^owner {7}a-1, for .*\nfeed {8}raw from a#1\ngeneration {2}7\nstandbys {4}b-1\n/);
+    expect(shown.text).toMatch(
+      /^owner {7}a-1, for .*\nfeed {8}raw from a#1\ngeneration {2}7\nstandbys {4}b-1\nline {8}empty\n/,
+    );
     const json = await act('status', engine, { json: true });
-    expect(JSON.parse(json.text)).toEqual({ key, standbys: [] });
+    expect(JSON.parse(json.text)).toEqual({ key, standbys: [], line: 'empty' });
     const other = await act('status', engine, { account: 'other' });
-    expect(other.text).toBe('no replica has owned the connection of this account yet\n');
+    expect(other.text).toBe('no replica has owned the connection of this account yet\nline        empty\n');
+  });
+
+  it('status shows the line of the store, and that it is refused', async () => {
+    const engine = await engineWith();
+    const head = {
+      line: 'a',
+      gen: 1,
+      after: 0,
+      began: 0,
+      offset: 0,
+      frames: 0,
+      holes: 0,
+      at: 5,
+      complete: 5,
+      count: 2,
+    };
+    const bytes = encode({ ...head, owner: 'a', phase: 'open', revision: 1, settling: undefined, kind: 'end' });
+    engine.line!('main', headOf).append(head, bytes);
+    expect((await act('status', engine)).text).toMatch(/^line {8}0 to 2: 0 ms, \d+ B$/m);
+    expect(JSON.parse((await act('status', engine, { json: true })).text)).toMatchObject({ line: { from: 0, to: 2 } });
+    const refused = await act('status', {
+      ...engine,
+      line: (...names) => ({ ...engine.line!(...names), extent: fails('NOPERM no permissions') }),
+    });
+    expect(refused.code).toBe(0);
+    expect(refused.text.replaceAll(/\s+/g, ' ')).toContain(
+      "line not known: can't use the store of the cluster's messages: NOPERM no permissions. Give the user of this",
+    );
   });
 
   it('hand-over asks the owner to step down if another replica can take over', async () => {
@@ -163,7 +206,6 @@ describe('cluster', () => {
     expect((await act('resume', engine)).code).toBe(5);
   });
 
-  const fails = (message: string) => async () => Promise.reject(new Error(message));
   it.each<[Action, Partial<ClusterEngine>, RegExp]>([
     [
       'status',
@@ -235,6 +277,9 @@ const known = [...new Set(passwords.map(([, password]) => password))];
 /** Writes the configuration of a NATS server with a user for each password. */
 const configureNats = async (allowed: readonly string[]): Promise<string[]> => {
   const users = allowed.map((password, n) => `{ user: user${n}, password: ${JSON.stringify(password)} }`);
+  users.push(
+    '{ user: limited, password: limited, permissions: { publish: { deny: "$JS.API.STREAM.INFO.RTF_LINE_main" } } }',
+  );
   const log = `log_file: ${JSON.stringify(folder.path('server.log'))}`;
   return ['-c', await folder.file('server.conf', `authorization { users = [${users.join(', ')}] }\n${log}`)];
 };
@@ -248,6 +293,7 @@ for (const kind of ['redis', 'nats'] as const)
       const admin = new Redis(broker.port, '127.0.0.1');
       for (const [n, password] of known.entries())
         await admin.call('ACL', 'SETUSER', `user${n}`, 'on', `>${password}`, '~*', '&*', '+@all');
+      await admin.call('ACL', 'SETUSER', 'limited', 'on', '>limited', '~rtf.v1.main', '&*', '+@all');
       admin.disconnect();
     });
     afterAll(() => broker.kill());
@@ -257,6 +303,15 @@ for (const kind of ['redis', 'nats'] as const)
       const { engine, close } = await connectEngine(addressOf(known.indexOf(password), inAddress));
       expect(await engine.read('key')).toBeUndefined();
       await close();
+    });
+
+    it('shows the rest of the status to a user who may not read the line', async () => {
+      const TRADE_FEED_CLUSTER = `${kind}://limited:limited@127.0.0.1:${broker.port}`;
+      const { code, printed } = await outcomeOf('cluster status', { TRADE_FEED_CLUSTER });
+      expect(code).toBe(0);
+      expect(printed.replaceAll(/\s+/g, ' ')).toMatch(
+        /^no replica has owned .* line not known: can't use the store .*permission/i,
+      );
     });
 
     itInCi('is refused without printing the password', async () => {
