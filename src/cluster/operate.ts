@@ -49,12 +49,13 @@ export const readClusterState = async (
 const readLineState = async (engine: ClusterEngine, account: string): Promise<LineState> => {
   const store = engine.line?.(account, headOf);
   if (store === undefined) return 'none';
-  const extent = asked('store', store.extent());
-  // The rest of the state is known all the same.
-  return extent.then(
-    (known) => known ?? 'empty',
-    ({ detail = '', advice }: TradeFeedError) => ({ refused: `${detail}. ${advice}` }),
-  );
+  try {
+    return (await asked('store', store.extent())) ?? 'empty';
+  } catch (error) {
+    // The rest of the state is known all the same.
+    const { detail = '', advice } = error as TradeFeedError;
+    return { refused: `${detail}. ${advice}` };
+  }
 };
 
 /** Asks the owner to give the ownership away, and to follow. Returns whether there was an owner. */
