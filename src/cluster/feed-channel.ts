@@ -92,7 +92,7 @@ export class FeedChannel {
     });
     if (this.#store) {
       this.#others.add(this.#store.stored$.subscribe((stored) => this.#writer?.stored(stored)));
-      this.#others.add(interval(extentMs).subscribe(() => void this.#askExtent()));
+      this.#others.add(interval(extentMs).subscribe(() => void this.#askExtent(parts.election().isConnected)));
     }
     this.#outbox = new Outbox(
       this.#publisher,
@@ -171,7 +171,7 @@ export class FeedChannel {
 
   /** The engine is reachable, or isn't. @param isFollowing - whether this replica has no connection to the service */
   connected(isConnected: boolean, isFollowing: boolean): void {
-    void this.#askExtent();
+    void this.#askExtent(isConnected);
     if (isConnected) this.#writer?.retry();
     if (isConnected && isFollowing && this.follower.line) void this.#reader.catchUp();
     if (!isConnected && isFollowing && this.#store === undefined) this.follower.away('away');
@@ -210,9 +210,9 @@ export class FeedChannel {
     else this.#writer.append(head, bytes);
   }
 
-  async #askExtent(): Promise<void> {
+  async #askExtent(isConnected: boolean): Promise<void> {
     try {
-      this.extent = this.#parts.election().isConnected ? await this.#store?.extent() : undefined;
+      this.extent = isConnected ? await this.#store?.extent() : undefined;
     } catch {
       // No replica needs it. If the store refuses more, `refused` says so.
       this.extent = undefined;

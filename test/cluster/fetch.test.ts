@@ -14,7 +14,7 @@ import { listen } from '../support/listen.js';
 import { startFaultProxy } from '../support/fault-proxy.js';
 import { waitFor } from '../support/wait-for.js';
 import { becomes, describeInstalled, type RealServer, startServer } from './support/real-server.js';
-import { startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
+import { startTestCluster, type TestCluster, type TestReplica, windowsOf } from './support/replicas.js';
 
 const payload = 'x'.repeat(1_000);
 /** A second of a busy feed: more than a direct read of NATS takes. */
@@ -45,12 +45,13 @@ function test(kind: 'nats' | 'redis'): void {
     const owner = await cluster.startOwner('owner', { account });
     const follower = cluster.start('follower', { account, engine: cut, canOwn: false });
     await cluster.owner(owner, follower);
+    const closing = connections.map((each) => () => each.close());
     const close = async (): Promise<void> => {
       await cluster[Symbol.asyncDispose]();
-      for (const each of connections) await each.close();
+      for (const each of closing) await each();
       await wire[Symbol.asyncDispose]();
     };
-    return { cluster, owner, follower, wire, port, cut, [Symbol.asyncDispose]: close };
+    return { cluster, owner, follower, wire, port, cut, closing, [Symbol.asyncDispose]: close };
   };
 
   /** Pushes frames until the owner has them all. */
@@ -97,6 +98,23 @@ function test(kind: 'nats' | 'redis'): void {
       await push(cluster, owner, 10);
       await expectAll(owner, follower);
     }
+  });
+
+  it('have the last minute if they start late: as the others received it, once, and in the same windows', async () => {
+    await using started = await start('late');
+    const { cluster, owner, follower, port, closing } = started;
+    await push(cluster, owner, 2 * burst);
+    const { engine, close } = await connectEngine(kind, port);
+    closing.push(close);
+    await becomes(engine);
+    const late = cluster.start('late', { account: 'late', engine, sinceMs: 60_000 });
+    await push(cluster, owner, burst);
+    await expectAll(owner, late);
+    await expectAll(owner, follower);
+    expect(late.cluster.status).toMatchObject({ surplus: 0, line: { from: 0 } });
+    const complete = (await windowsOf(late)).filter((window) => window.complete);
+    expect(complete.flatMap(({ value }) => value).length).toBeGreaterThan(burst);
+    expect(await windowsOf(follower)).toEqual(expect.arrayContaining(complete.slice(0, -1)));
   });
 
   it('lose nothing while the engine restarts: the owner sends again what was not confirmed', async () => {

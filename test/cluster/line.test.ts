@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, lastValueFrom, toArray } from 'rxjs';
 import { memoryEngine } from '../../src/cluster/index.js';
-import { type Frame, tumblingWindow } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
-import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
+import { shortTimes, startTestCluster, type TestReplica, windowsOf } from './support/replicas.js';
 
 describe('a replica that was cut off', () => {
   it('fetches what it missed: no frame is lost, none comes twice, and there is no gap', async () => {
@@ -56,14 +54,6 @@ describe('a replica that was cut off', () => {
 const timesOf = ({ events }: TestReplica) =>
   events.flatMap((event) => (event.type === 'frame' ? [event.receivedAt] : []));
 const types = ({ events }: TestReplica) => events.map(({ type }) => type).filter((type) => type !== 'watermark');
-
-const windowsOf = ({ events }: TestReplica) => {
-  const texts = {
-    seed: (): readonly string[] => [],
-    add: (before: readonly string[], each: Frame) => [...before, each.text()],
-  };
-  return lastValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 10, ...texts }), toArray()));
-};
 
 /** Starts an owner, and a replica that follows it. */
 const startTwo = async () => {

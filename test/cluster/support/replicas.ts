@@ -1,6 +1,7 @@
+import { from, lastValueFrom, toArray } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { type ClusterOptions, createFeedCluster, memoryEngine } from '../../../src/cluster/index.js';
-import type { Feed, FeedEvent, TradeFeedError } from '../../../src/index.js';
+import { type Feed, type FeedEvent, type Frame, type TradeFeedError, tumblingWindow } from '../../../src/index.js';
 import type { ClusterEvent } from '../../../src/protocol/event.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -43,6 +44,15 @@ const startReplica = (
       subscription.unsubscribe();
     },
   };
+};
+
+/** Returns the texts of what a replica has emitted, in windows of 10 ms. */
+export const windowsOf = ({ events }: TestReplica) => {
+  const texts = {
+    seed: (): readonly string[] => [],
+    add: (before: readonly string[], each: Frame) => [...before, each.text()],
+  };
+  return lastValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 10, ...texts }), toArray()));
 };
 
 /** Replicas of one account, and the service. */
