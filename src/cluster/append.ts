@@ -26,7 +26,6 @@ import { timing } from './election/timing.js';
 
 interface Owned<E> {
   readonly events$: Observable<E>;
-  readonly status$: Observable<unknown>;
   /** The name of the account. */
   readonly account: string;
   /** Returns the generation whose events this replica emits as the owner, or `undefined`. */
@@ -37,7 +36,7 @@ interface Owned<E> {
 
 /** Appends the events that this replica emits as the owner, and forwards them. */
 export const appendOwned = <E>(
-  { events$, status$, account, generation, maxStallMs }: Owned<E>,
+  { events$, account, generation, maxStallMs }: Owned<E>,
   log: Pick<FeedLog, 'append'>,
   options: AppendOptions | undefined,
 ): Observable<E> =>
@@ -52,8 +51,8 @@ export const appendOwned = <E>(
       if (wasOwned !== undefined && stallMs > maxStallMs) throw stoodStill(account, stallMs);
       return { events, generation: owned };
     };
-    const others$ = merge(status$, interval(timing.beatMs));
-    return merge(events$.pipe(map((event) => look(event))), others$.pipe(map(() => look()))).pipe(
+    const looks$ = merge(events$.pipe(map((event) => look(event))), interval(timing.beatMs).pipe(map(() => look())));
+    return looks$.pipe(
       distinctUntilChanged((one, other) => one.generation === other.generation),
       switchMap(({ events, generation }) =>
         generation === undefined ? EMPTY : onceFree(events, events$, log.append({ ...options, generation })),

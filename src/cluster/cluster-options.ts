@@ -8,9 +8,9 @@ import {
   aName,
   checkRequired,
   durationMs,
+  integerIn,
   invalidOption,
   objectWith,
-  positiveCount,
   positiveMs,
   type Rule,
   validated,
@@ -75,10 +75,7 @@ const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   renewMs: positiveMs,
   marginMs: positiveMs,
   suspectMs: positiveMs,
-  batchBytes: {
-    allowed: 'a whole number of bytes, 1024 or more',
-    is: (v) => positiveCount.is(v) && (v as number) >= 1024,
-  },
+  batchBytes: integerIn(1_024),
   sinceMs: durationMs,
   handOverMs: positiveMs,
 };

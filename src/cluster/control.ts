@@ -1,8 +1,7 @@
 import { filter, map, merge, type Observable } from 'rxjs';
 import * as t from 'io-ts';
-import { isRight, tryCall } from '../protocol/type-guards.js';
 import { liveSubject } from '../log/line-store.js';
-import { readKey, writeKey } from './election/cluster-key.js';
+import { reader, readKey, writeKey } from './election/cluster-key.js';
 import {
   type CallResult,
   type EffectOf,
@@ -47,18 +46,16 @@ export type Control = Ownership | Report | StandbyPresence | Offer | Notice;
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
 // Ignores other bytes: other programs may use the subject, and a newer replica sends messages this one doesn't know.
-const reader =
-  <T>(codec: t.Decoder<unknown, T>) =>
-  (data: Uint8Array): T | undefined => {
-    const decoded = codec.decode(tryCall(() => JSON.parse(Buffer.from(data).toString('utf8')) as unknown));
-    return isRight(decoded) ? decoded.right : undefined;
-  };
+const byteReader = <T>(codec: t.Decoder<unknown, T>) => {
+  const read = reader(codec);
+  return (data: Uint8Array): T | undefined => read(Buffer.from(data).toString('utf8'));
+};
 
-export const readQuestion = reader(Ownership);
-export const readReport = reader(Report);
-export const readPresence = reader(StandbyPresence);
-export const readNotice = reader(Notice);
-const readOffer = reader(Offer);
+export const readQuestion = byteReader(Ownership);
+export const readReport = byteReader(Report);
+export const readPresence = byteReader(StandbyPresence);
+export const readNotice = byteReader(Notice);
+const readOffer = byteReader(Offer);
 
 const received = <T>(
   messages$: Observable<Uint8Array>,

@@ -138,21 +138,15 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     };
   }).pipe(shareIn(home));
 
-  const status$ = status.pipe(map(withLine), inOwnContext());
   const { account, leaseMs, renewMs, marginMs } = settings;
-  const owned = {
-    events$,
-    status$,
-    account,
-    generation: () => replica?.ownGeneration,
-    maxStallMs: leaseMs - renewMs - marginMs,
-  };
+  const generation = (): number | undefined => replica?.ownGeneration;
+  const owned = { events$, account, generation, maxStallMs: leaseMs - renewMs - marginMs };
 
   return {
     feed,
     events$,
     frames$: events$.pipe(filter((event): event is Frame => event.type === 'frame')),
-    status$,
+    status$: status.pipe(map(withLine), inOwnContext()),
     get status() {
       return withLine(status.value);
     },

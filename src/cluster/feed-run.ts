@@ -6,19 +6,16 @@ import type { FeedEvent, LifecycleEvent, Stopped, Watermark } from '../protocol/
 import type { LogEntry } from '../protocol/event-record.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import type { Frame } from '../protocol/frame.js';
 import type { Input } from './election/election.js';
+import type { FeedChannel } from './feed-channel.js';
+import type { Follower } from './follower.js';
 import { OwnerOutage } from './owner-outage.js';
 
-interface FeedRunHandlers {
+interface FeedRunParts {
+  readonly channel: Pick<FeedChannel, 'frame' | 'event'> & { readonly follower: Pick<Follower, 'hasOpened'> };
   readonly input: (input: Input) => void;
-  readonly frame: (frame: Frame) => void;
-  /** Returns whether this replica emits the event. If so, the log and the channels show it then. */
-  readonly event: (event: LifecycleEvent) => boolean;
   /** Shows an entry that the replica doesn't emit in the log and on the channels. */
   readonly show: (entry: LogEntry | Watermark) => void;
-  /** Returns whether this replica has emitted `opened`, perhaps of another owner. */
-  readonly hasOpened: () => boolean;
 }
 
 /**
@@ -28,30 +25,31 @@ interface FeedRunHandlers {
 export class FeedRun {
   /** The last error that reconnecting can't fix. */
   failure: unknown;
-  readonly #handlers: FeedRunHandlers;
+  readonly #parts: FeedRunParts;
   readonly #events$: Observable<FeedEvent>;
   readonly #allowed$ = new Subject<void>();
   #connection = new Subscription();
   readonly #outage = new OwnerOutage();
 
-  constructor(feed: Feed, settings: TicketSettings, user: AccountUser, handlers: FeedRunHandlers) {
+  constructor(feed: Feed, settings: TicketSettings, user: AccountUser, parts: FeedRunParts) {
     const asked$ = defer(() => {
-      handlers.input({ type: 'handshake' });
+      parts.input({ type: 'handshake' });
       return EMPTY;
     });
     // Events are shown when the replica emits them. It doesn't emit an exception of the app.
     const show = (entry: LogEntry): void => {
       const isException = entry.type === 'stopped' && entry.failure.code === 'relay-source-failed';
-      if (entry.type === 'waiting' || isException) handlers.show(entry);
+      if (entry.type === 'waiting' || isException) parts.show(entry);
     };
     const owner = {
       user,
       beforeHandshake: merge(this.#allowed$, asked$),
       show,
-      before: () => this.#outage.begin(Date.now(), handlers.hasOpened()),
+      // Another owner's `opened` counts as well.
+      before: () => this.#outage.begin(Date.now(), parts.channel.follower.hasOpened),
     };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
-    this.#handlers = handlers;
+    this.#parts = parts;
     // Opening a connection reports the failure again.
     prepareConnections().catch(() => undefined);
   }
@@ -60,7 +58,7 @@ export class FeedRun {
     this.#connection.unsubscribe();
     this.#connection = new Subscription();
     const events = this.#events$.subscribe({
-      next: (each) => (each.type === 'frame' ? this.#handlers.frame(each) : this.#receive(each)),
+      next: (each) => (each.type === 'frame' ? this.#parts.channel.frame(each) : this.#receive(each)),
       error: (error: unknown) => this.#fail(error),
     });
     this.#connection.add(events);
@@ -76,7 +74,7 @@ export class FeedRun {
   }
 
   #receive(each: LifecycleEvent): void {
-    const { input } = this.#handlers;
+    const { input } = this.#parts;
     const connection = this.#connection;
     if (each.type === 'stopped') return this.#reportStop(each);
     if (each.type === 'disconnected') {
@@ -85,7 +83,7 @@ export class FeedRun {
     }
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
-    if (connection.closed) return this.#handlers.show(each);
+    if (connection.closed) return this.#parts.show(each);
     this.#outage.receive(each);
     this.#emit(each);
   }
@@ -100,7 +98,8 @@ export class FeedRun {
   }
 
   #emit(event: LifecycleEvent): void {
-    if (!this.#handlers.event(event)) this.#handlers.show(event);
+    // If this replica emits it, it's shown then.
+    if (!this.#parts.channel.event(event)) this.#parts.show(event);
   }
 
   #fail(error: unknown): void {
@@ -109,7 +108,7 @@ export class FeedRun {
       this.#outage.end();
       this.failure = error;
     }
-    this.#handlers.input({ type: 'failed', isReplaced });
+    this.#parts.input({ type: 'failed', isReplaced });
   }
 }
 

@@ -104,11 +104,9 @@ export class Replica implements PositionedFeed {
     });
     const account = { ...user, group: `cluster ${settings.account}` };
     this.#run = new FeedRun(feed, settings.feed, account, {
+      channel: this.#channel,
       input: (each) => this.#input(each),
-      frame: (frame) => this.#channel.frame(frame),
-      event: (event) => this.#channel.event(event),
       show: handlers.show,
-      hasOpened: () => this.#channel.follower.hasOpened,
     });
     const source = sourceOf(feed, settings.feed.baseUrl);
     const replica = replicaId(settings.replica, source);

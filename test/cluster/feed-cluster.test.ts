@@ -41,7 +41,7 @@ describe('the options of a cluster', () => {
     ['marginMs', { marginMs: 1_500 }, /`marginMs` must be less than leaseMs minus renewMs \(1500\), got 1500/],
     ['suspectMs', { suspectMs: 250 }, /`suspectMs` must be more than 250, and less than leaseMs \(2000\), got 250/],
     ['suspectMs', { suspectMs: 2_000 }, /`suspectMs` must be more than 250/],
-    ['batchBytes', { batchBytes: 1_023 }, /`batchBytes` must be a whole number of bytes, 1024 or more/],
+    ['batchBytes', { batchBytes: 1_023 }, /`batchBytes` must be a whole number, 1024 or more/],
     ['handOverMs', { handOverMs: -1 }, /`handOverMs` must be a number of ms above 0/],
     ['receiveIn', { receiveIn: 'worker' }, /`receiveIn` must be 'main' in a cluster/],
     ['idleTimeoutMs', { idleTimeoutMs: -1 }, /`idleTimeoutMs` must be/],

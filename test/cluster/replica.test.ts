@@ -334,8 +334,9 @@ const startRun = async (
     onInput(each, run);
   };
   const event = (each: LifecycleEvent) => events.push(each) > 0;
-  const handlers = { input, frame: () => undefined, event, show: () => undefined, hasOpened: () => hasOpened };
-  const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, handlers);
+  const channel = { frame: () => undefined, event, follower: { hasOpened } };
+  const parts = { channel, input, show: () => undefined };
+  const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, parts);
   return {
     ...{ service, account, options, run, inputs, events },
     opened: (count = 1) => waitFor(() => events.filter(({ type }) => type === 'opened').length === count),

@@ -54,14 +54,16 @@ export type ClusterKey = t.TypeOf<typeof ClusterKey>;
 
 export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 
-/** Reads a key; `undefined` for a text that isn't a key of this version. */
-export const readKey = (text: string): ClusterKey | undefined => {
-  // The caller reports the bad text: a replica as a fault of the engine, an operator as a damaged key.
-  const decoded = ClusterKey.decode(parsed(text));
-  return isRight(decoded) ? decoded.right : undefined;
-};
+/** Creates a function that reads JSON, and returns `undefined` for a text of another form. */
+export const reader =
+  <T>(codec: t.Decoder<unknown, T>) =>
+  (text: string): T | undefined => {
+    const decoded = codec.decode(tryCall(() => JSON.parse(text) as unknown));
+    return isRight(decoded) ? decoded.right : undefined;
+  };
 
-const parsed = (text: string): unknown => tryCall(() => JSON.parse(text) as unknown);
+/** The caller reports a text that isn't a key of this version: a replica as a fault, an operator as a damaged key. */
+export const readKey = reader(ClusterKey);
 
 /** Returns whether the ids of two replicas reveal that their feeds or services differ. */
 export const areOfDifferentSources = (one: string, other: string): boolean => {
@@ -79,10 +81,12 @@ export const lasting = <T extends { readonly leftMs: number }>(entries: readonly
 export const remaining = <T extends { readonly until: number }>(entries: readonly T[], now: number) =>
   entries.filter(({ until }) => until > now).map(({ until, ...rest }) => ({ ...rest, leftMs: until - now }));
 
+const readGeneration = reader(t.type({ gen: count }));
+
 /** Returns a claimable key to replace a text that isn't one. Keeps the generation in the text. */
 export const repairedKey = (text: string): ClusterKey => {
-  const { gen } = Object(parsed(text)) as { readonly gen?: unknown };
-  return { v: 1, source: 'not known', gen: count.is(gen) ? gen : 0, since: Date.now(), changes: [], ...unowned };
+  const { gen } = readGeneration(text) ?? { gen: 0 };
+  return { v: 1, source: 'not known', gen, since: Date.now(), changes: [], ...unowned };
 };
 
 /**

@@ -105,22 +105,19 @@ export class Draft {
 
   /** Ends this replica's election with an error. `other`: what the owner streams, if this replica doesn't fit. */
   fail(isReplaced: boolean, other?: string): void {
-    this.endFeed();
-    this.effects.push({ type: 'fail', isReplaced, ...(other && { other }) });
-    this.#end('stopped');
+    this.#end({ name: 'stopped' }, { type: 'fail', isReplaced, ...(other && { other }) });
   }
 
   leave(): void {
-    const { election } = this;
-    this.endFeed();
-    if (!election.rejoins) this.effects.push({ type: 'left' });
-    this.#end('left');
-    if (election.rejoins)
-      Object.assign(election, { state: new Following('joining'), isLeaving: false, rejoins: false });
+    if (!this.election.rejoins) return this.#end({ name: 'left' }, { type: 'left' });
+    this.#end(new Following('joining'));
+    Object.assign(this.election, { isLeaving: false, rejoins: false });
   }
 
-  #end(name: 'stopped' | 'left'): void {
-    Object.assign(this.election, { state: { name }, call: undefined });
+  #end(state: Election['state'], ...effects: readonly Effect[]): void {
+    this.endFeed();
+    this.effects.push(...effects);
+    Object.assign(this.election, { state, call: undefined });
     Object.assign(this.timers, noTimers);
   }
 

@@ -252,10 +252,7 @@ const displaced = (draft: Draft, state: Owning, by: Report | undefined): void =>
 /** Permits a waiting handshake, if a recent enough write has confirmed the lease. */
 const allow = (draft: Draft, state: Owning): void => {
   if (state.name !== 'waiting') return;
-  if (!isLeased(draft, state)) {
-    state.sync = state.sync === 'read' ? 'read' : 'write';
-    return;
-  }
+  if (!isLeased(draft, state)) return mustWrite(state);
   state.name = 'sent';
   state.isSent = true;
   draft.effects.push({ type: 'allow' });
