@@ -78,7 +78,7 @@ export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: n
 export const writeFrameHead = (bytes: Buffer, at: number, frame: Frame, laterMs: number): void => {
   bytes[at] = kindOf(frame);
   // 32 bits hold 24 days. Setting the clock by more than that must not make the message unreadable.
-  bytes.writeInt32BE(Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.round(laterMs))), at + 1);
+  bytes.writeInt32BE(Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.floor(laterMs))), at + 1);
   bytes.writeUInt32BE(frame.byteLength, at + 5);
 };
 

@@ -264,11 +264,10 @@ export class Outbox {
   readonly #send: (bytes: Uint8Array, head: MessageHead) => void;
   readonly #maxBytes: () => number;
   #memory: Buffer = Buffer.alloc(0);
-  /** Where the next message starts in the memory, how many frames it has, and when the first one was received. */
+  /** Where the next message starts in the memory, and how many frames it has. */
   #start = 0;
   #end = 0;
   #count = 0;
-  #receivedAt = 0;
   #head!: MessageHead;
   #limit = 0;
   #isDue = false;
@@ -315,7 +314,6 @@ export class Outbox {
     const head = this.#publisher.head(receivedAt);
     const bytes = headBytesOf(head);
     this.#head = head;
-    this.#receivedAt = receivedAt;
     this.#limit = this.#maxBytes();
     this.#end = this.#start;
     this.#reserve(bytes);
@@ -325,7 +323,7 @@ export class Outbox {
 
   #add(frame: Frame, bytes: number): void {
     this.#reserve(bytes);
-    writeFrameHead(this.#memory, this.#end, frame, frame.receivedAt - this.#receivedAt);
+    writeFrameHead(this.#memory, this.#end, frame, this.#publisher.timeOf(frame) - this.#head.at);
     movePayload(frame, this.#memory, this.#end + frameHeadBytes, MemoryUse.Shared);
     this.#end += bytes;
     this.#count += 1;

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Decoder, encode, encodeParts, type FeedMessage, type MessageHead } from '../../src/cluster/messages.js';
+import { timing } from '../../src/cluster/election/timing.js';
 import { Outbox, Publisher } from '../../src/cluster/publisher.js';
 import { createTradeFeedError, Frame, type LifecycleEvent } from '../../src/index.js';
 import { cases } from '../support/cases.js';
@@ -28,16 +29,19 @@ const heads: fc.Arbitrary<MessageHead> = fc
     settling: fc.constantFrom<MessageHead['settling']>(undefined, 'auto', 1_766_000_000_000),
   })
   .map((head) => (head.settling === undefined ? { ...head, complete: head.at } : head));
+const offsets = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }).filter((ms) => ms >= 0 || ms < -timing.maxSkewMs);
 const payloads = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
-/** The frames of a message: the first one was received at its time. */
+/**
+ * The frames of a message: the first one was received at its time. Times don't go back, unless the clock was set back by
+ * much.
+ */
 const framesOf = ({ at }: MessageHead): fc.Arbitrary<readonly Frame[]> =>
   fc
-    .array(fc.tuple(payloads, fc.boolean(), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })), {
-      minLength: 1,
-      maxLength: 20,
-    })
+    .array(fc.tuple(payloads, fc.boolean(), offsets), { minLength: 1, maxLength: 20 })
     .map((all) =>
-      all.map(([data, isBinary, offset], n) => new Frame('market', data, isBinary, n === 0 ? at : at + offset, 1)),
+      all
+        .toSorted(([, , one], [, , other]) => one - other)
+        .map(([data, isBinary, offset], n) => new Frame('market', data, isBinary, n === 0 ? at : at + offset, 1)),
     );
 const batches = heads.chain((head) => framesOf(head).map((frames) => ({ head, frames })));
 
@@ -110,6 +114,15 @@ describe('the messages of an owner', () => {
       }),
       { numRuns: cases(1_000) },
     );
+  });
+
+  it('have times that do not go back from one message to the next, although the clock of the owner does', () => {
+    const { outbox, sent, push } = outboxAt({ at: 1_000 });
+    const times = [900, 940, 980, 1_020.5, 1_040.2].map((at) => new Frame('market', Buffer.of(1), false, at, 1));
+    for (const frame of times) push(frame);
+    outbox.flush();
+    const read = framesIn(decoderOf().decode(sent[0]!)).map(({ receivedAt }) => receivedAt);
+    expect(read).toEqual([1_000, 1_000, 1_000, 1_020, 1_040]);
   });
 
   it('are read as they were written, and contain only the fixed texts of a failure: events and beats', () => {
