@@ -292,8 +292,8 @@ export class FeedChannel {
     const isExpected = (isConnected || isFetching) && !['left', 'stopped', 'evicted'].includes(state.name);
     this.#quietTicks = isExpected ? this.#quietTicks + 1 : 0;
     // The owner may have gone before its last messages arrived.
-    if (this.#quietTicks > 0 && isConnected && this.#writer === undefined && this.follower.line)
-      void this.#reader.catchUp();
+    const isFollowing = this.#writer === undefined && !this.#isBeginning && this.follower.line !== undefined;
+    if (this.#quietTicks > 1 && isConnected && isFollowing) void this.#reader.catchUp();
     if (this.#quietTicks === 0 || this.#quietTicks % silenceTicks !== 0) return;
     if (!this.#isSource) this.follower.away(isConnected ? 'behind' : 'away');
     if (!isConnected) return;

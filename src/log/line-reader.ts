@@ -51,6 +51,7 @@ export class LineReader<M extends Head> {
   #isRefused = false;
   /** Whether the store had what was missing before. Otherwise, waiting only delays the live messages. */
   #isReliable = true;
+  #catchingUp: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
   constructor(parts: ReaderParts<M>) {
@@ -66,24 +67,48 @@ export class LineReader<M extends Head> {
     else receive(message, 'live');
   }
 
-  /** Reads what the line has after this reader's place. One without a place begins at the end. */
-  async catchUp(): Promise<void> {
-    const { store } = this.#parts;
-    if (store && this.#state.name === 'live') await this.#read(() => this.#ask(() => this.#readAll(store)));
+  /**
+   * Reads what the line has after this reader's place. One without a place begins at the end. Live messages only wait
+   * if there's something to read: a store that hangs doesn't stop them.
+   */
+  catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#catchUp().finally(() => (this.#catchingUp = undefined));
+    return this.#catchingUp;
   }
 
   /** Reads the line to its end, because this process continues it: nothing more is sent again. */
   async finish(): Promise<void> {
-    while (this.#state.name === 'reading') {
-      this.#state.until = 0;
-      await this.#state.done;
-    }
+    await this.#catchingUp;
+    await this.#endReading();
     await this.catchUp();
+    await this.#endReading();
   }
 
   close(): void {
     this.#closed.abort();
     this.#state = { name: 'closed' };
+  }
+
+  #isLive(): boolean {
+    return this.#state.name === 'live';
+  }
+
+  async #endReading(): Promise<void> {
+    while (this.#state.name === 'reading') {
+      this.#state.until = 0;
+      await this.#state.done;
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const { store, place } = this.#parts;
+    if (store === undefined || !this.#isLive()) return;
+    const end = await this.#ask(() => store.end());
+    if (end === undefined || !this.#isLive()) return;
+    const have = place();
+    const from = have && firstMissing(have, end);
+    if (from !== undefined) await this.#read(() => this.#ask(() => this.#readFrom(store, from)));
+    else if (have === undefined) await this.#read(() => this.#ask(() => this.#readFirst(store, end)));
   }
 
   /** Lets live messages wait while the store is read. */
@@ -126,13 +151,8 @@ export class LineReader<M extends Head> {
     return between(this.#parts.place(), message).type === 'hole';
   }
 
-  async #readAll(store: LineStore): Promise<void> {
-    const end = await store.end();
-    if (end === undefined) return;
-    const place = this.#parts.place();
-    const from = place && firstMissing(place, end);
-    if (from !== undefined) await this.#readFrom(store, from);
-    if (place !== undefined) return;
+  /** Begins with the past, or at the end. */
+  async #readFirst(store: LineStore, end: Head): Promise<void> {
     // Nobody else says what time it is. This clock may be behind, but not behind what has been.
     await this.#readPast(store, Math.max(end.at, Date.now()));
     if (this.#parts.place() === undefined) await this.#readFrom(store, end.offset, this.#parts.join);
@@ -161,16 +181,18 @@ export class LineReader<M extends Head> {
   readonly #missed = (message: M): void => this.#parts.receive(message, 'missed');
 
   /** Asks the store, and reports if it refuses, and when it answers again. */
-  async #ask(read: () => Promise<void>): Promise<void> {
+  async #ask<T>(ask: () => Promise<T>): Promise<T | undefined> {
     const { refused } = this.#parts;
     const wasRefused = this.#isRefused;
     try {
-      await read();
+      const answer = await ask();
       this.#isRefused = false;
       if (wasRefused) refused(undefined);
+      return answer;
     } catch (error) {
       this.#isRefused = true;
       refused(error);
+      return undefined;
     }
   }
 }

@@ -165,6 +165,24 @@ describe('a reader of a line', () => {
     expect(test.seen).toEqual([...records(1, 0, 3), ...more]);
   });
 
+  it('does not stop the live messages while a store that it asks for its end hangs', async () => {
+    let answer = (): void => undefined;
+    using test = start((store) => ({
+      end: async () => {
+        await new Promise<void>((resolve) => (answer = resolve));
+        return store.end();
+      },
+    }));
+    test.append(message(1, 0, 5));
+    test.receive(message(1, 0, 1));
+    const caughtUp = test.reader.catchUp();
+    test.receive(message(1, 1, 2));
+    expect(test.seen).toEqual(records(1, 0, 2));
+    answer();
+    await caughtUp;
+    expect(test.seen).toEqual(records(1, 0, 5));
+  });
+
   it('without a place, begins at the end, with no record', async () => {
     using test = start();
     test.append(message(1, 0, 3), message(1, 3, 5));
