@@ -10,6 +10,8 @@ interface Waiting {
 
 /** Beyond that, the oldest is forgotten. Readers that lack it get a gap with its number. */
 const maxWaitingBytes = 16 * 1024 * 1024;
+/** So much is kept although it's stored: a server can lose its memory before all readers have what it has confirmed. */
+const maxStoredBytes = 2 * 1024 * 1024;
 /** Between two questions to a store that doesn't answer, in ms. */
 const [firstRetryMs, maxRetryMs] = [100, 2_000];
 
@@ -26,7 +28,8 @@ interface WriterHandlers {
 export class LineWriter {
   readonly #store: LineStore;
   readonly #handlers: WriterHandlers;
-  readonly #waiting = new SizedQueue<Waiting>();
+  /** The newest messages, of which the oldest may be stored. */
+  readonly #messages = new SizedQueue<Waiting>();
   #state: 'writing' | 'recovering' | 'fenced' | 'closed' = 'writing';
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,8 +41,8 @@ export class LineWriter {
   append(head: Head, data: Uint8Array): void {
     this.#store.append(head, data);
     if (this.#state === 'fenced' || this.#state === 'closed') return;
-    this.#waiting.push({ head, data, bytes: data.byteLength });
-    while (this.#waiting.bytes > maxWaitingBytes) this.#waiting.shift();
+    this.#messages.push({ head, data, bytes: data.byteLength });
+    while (this.#messages.bytes > maxWaitingBytes) this.#messages.shift();
   }
 
   /** Handles what the store says. */
@@ -61,7 +64,7 @@ export class LineWriter {
   close(): void {
     this.#stopTimer();
     this.#state = 'closed';
-    this.#waiting.clear();
+    this.#messages.clear();
   }
 
   async #recover(retryMs: number): Promise<void> {
@@ -86,25 +89,24 @@ export class LineWriter {
   /** Sends again what the line lacks. Its readers have heard it already. */
   #goOn(end: Head | undefined): void {
     this.#handlers.refused(undefined);
-    const own = this.#waiting.newest?.head;
+    const own = this.#messages.newest?.head;
     if (own && end && end.gen > own.gen) {
       this.#state = 'fenced';
-      return this.#waiting.clear();
+      return this.#messages.clear();
     }
     this.#state = 'writing';
-    if (own && end?.gen === own.gen && end.line === own.line) this.#forget(end.offset + end.count);
-    for (let n = 0; n < this.#waiting.size; n += 1) {
-      const { head, data } = this.#waiting.at(n);
-      this.#store.append(head, data, true);
+    const upTo = end?.gen === own?.gen && end?.line === own?.line ? endOf(end) : -Infinity;
+    for (let n = 0; n < this.#messages.size; n += 1) {
+      const { head, data } = this.#messages.at(n);
+      if (endOf(head) > upTo) this.#store.append(head, data, true);
     }
   }
 
   #forget(upTo: number): void {
-    for (
-      let { oldest } = this.#waiting;
-      oldest && oldest.head.offset + oldest.head.count <= upTo;
-      { oldest } = this.#waiting
-    )
-      this.#waiting.shift();
+    const messages = this.#messages;
+    const isOver = (): boolean => messages.bytes > maxStoredBytes && endOf(messages.oldest?.head) <= upTo;
+    while (isOver()) messages.shift();
   }
 }
+
+const endOf = (head: Head | undefined): number => (head ? head.offset + head.count : Infinity);

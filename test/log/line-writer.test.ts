@@ -1,0 +1,108 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { NEVER } from 'rxjs';
+import type { LineStore } from '../../src/log/line-store.js';
+import { LineWriter } from '../../src/log/line-writer.js';
+import { type Head, startOf } from '../../src/protocol/place.js';
+import { fakeTimers } from '../support/fake-timers.js';
+
+const headAt = (offset: number, gen = 2): Head => ({ ...startOf('a', offset), gen, after: 1, began: 0, count: 1 });
+const away = { refused: 'away', error: new Error('away') } as const;
+
+/** A writer that has appended messages of `bytes` at the offsets below `count`, and what its store receives. */
+const start = (count: number, bytes = 10) => {
+  const [again, refused]: [number[], unknown[]] = [[], []];
+  const end = jest.fn<LineStore['end']>();
+  const store: LineStore = {
+    ...{ end, stored$: NEVER },
+    append: ({ offset }, _, isAgain) => {
+      if (isAgain) again.push(offset);
+    },
+    read: async function* () {},
+    since: () => Promise.resolve(undefined),
+    extent: () => Promise.resolve(undefined),
+  };
+  const writer = new LineWriter(store, { refused: (error) => refused.push(error) });
+  const append = (from: number, to: number): void => {
+    for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes));
+  };
+  append(0, count);
+  return { writer, append, again, refused, end, [Symbol.dispose]: () => writer.close() };
+};
+
+const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+const mebibyte = 1024 * 1024;
+
+describe('a writer of a line', () => {
+  it.each<[string, Head | undefined, readonly number[]]>([
+    ['what the store lacks', headAt(3), [4, 5]],
+    ['what was stored as well, if the store has lost it', undefined, numbers(0, 6)],
+    ['all of its generation, if the store has only an earlier one', headAt(9, 1), numbers(0, 6)],
+  ])('sends again %s', async (_, end, expected) => {
+    using _timers = fakeTimers();
+    using test = start(6);
+    test.end.mockResolvedValue(end);
+    test.writer.stored({ upTo: 5 });
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.again).toEqual(expected);
+    expect(test.refused).toEqual([away.error, undefined]);
+  });
+
+  it('keeps at most 2 MiB of what is stored, and at most 16 MiB of what is not', async () => {
+    using _timers = fakeTimers();
+    using test = start(5, mebibyte);
+    test.end.mockResolvedValue(undefined);
+    test.writer.stored({ upTo: 5 });
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.again.splice(0)).toEqual([3, 4]);
+    test.append(5, 25);
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.again).toEqual(numbers(9, 25));
+  });
+
+  it('sends nothing again if a later generation continues the line', async () => {
+    using _timers = fakeTimers();
+    using test = start(3);
+    test.end.mockResolvedValue(headAt(1, 3));
+    test.writer.stored({ refused: 'fenced', error: new Error('fenced') });
+    await advance(0);
+    test.append(3, 4);
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.again).toEqual([]);
+    expect(test.end).toHaveBeenCalledTimes(1);
+    expect(test.refused).toEqual([undefined]);
+  });
+
+  it('asks a store that does not answer again after 100 ms, then later, up to 2 s, and at once when it is back', async () => {
+    using _timers = fakeTimers();
+    using test = start(1);
+    test.end.mockRejectedValue(away.error);
+    test.writer.stored(away);
+    const asked: number[] = [];
+    for (const ms of [0, 100, 200, 400, 800, 1_600, 2_000, 2_000]) {
+      await advance(ms);
+      asked.push(test.end.mock.calls.length);
+    }
+    expect(asked).toEqual(numbers(1, 9));
+    test.end.mockResolvedValue(undefined);
+    test.writer.retry();
+    await advance(0);
+    expect(test.again).toEqual([0]);
+    test.writer.retry();
+    expect(test.end).toHaveBeenCalledTimes(9);
+  });
+
+  it('sends nothing after it was closed', async () => {
+    using _timers = fakeTimers();
+    using test = start(1);
+    test.end.mockResolvedValue(undefined);
+    test.writer.stored(away);
+    test.writer.close();
+    await advance(5_000);
+    expect(test.again).toEqual([]);
+  });
+});
