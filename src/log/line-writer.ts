@@ -12,7 +12,7 @@ interface Waiting {
 const maxWaitingBytes = 16 * 1024 * 1024;
 /** So much is kept although it's stored: a server can lose its memory before all readers have what it has confirmed. */
 const maxStoredBytes = 2 * 1024 * 1024;
-/** Between two questions to a store that doesn't answer, in ms. */
+/** Between two attempts at a store that doesn't answer, or takes nothing, in ms. */
 const [firstRetryMs, maxRetryMs] = [100, 2_000];
 
 interface WriterHandlers {
@@ -32,6 +32,8 @@ export class LineWriter {
   readonly #messages = new SizedQueue<Waiting>();
   #state: 'writing' | 'recovering' | 'fenced' | 'closed' = 'writing';
   #timer: NodeJS.Timeout | undefined;
+  /** The wait before the next attempt. None: the store has taken what it was sent. */
+  #retryMs = 0;
 
   constructor(store: LineStore, handlers: WriterHandlers) {
     this.#store = store;
@@ -47,55 +49,66 @@ export class LineWriter {
 
   /** Handles what the store says. */
   stored(stored: Stored): void {
-    if (this.#state === 'writing' && 'upTo' in stored) this.#forget(stored.upTo);
-    if (this.#state !== 'writing' || !('refused' in stored)) return;
+    if (this.#state !== 'writing') return;
+    if ('upTo' in stored) {
+      this.#forget(stored.upTo);
+      return this.#worked();
+    }
     if (stored.refused !== 'fenced') this.#handlers.refused(stored.error);
     this.#state = 'recovering';
-    void this.#recover(firstRetryMs);
+    this.#tryLater();
   }
 
   /** The store can be reached again. */
   retry(): void {
     if (this.#timer === undefined) return;
-    this.#stopTimer();
-    void this.#recover(firstRetryMs);
+    this.#retryMs = 0;
+    this.#tryLater();
   }
 
   close(): void {
-    this.#stopTimer();
+    clearTimeout(this.#timer);
     this.#state = 'closed';
     this.#messages.clear();
   }
 
-  async #recover(retryMs: number): Promise<void> {
+  #tryLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#retryMs === 0) void this.#recover();
+    else this.#timer = setTimeout(() => void this.#recover(), this.#retryMs);
+    this.#retryMs = Math.min(Math.max(firstRetryMs, 2 * this.#retryMs), maxRetryMs);
+  }
+
+  async #recover(): Promise<void> {
+    this.#timer = undefined;
     try {
       const end = await this.#store.end();
       if (this.#state === 'recovering') this.#goOn(end);
     } catch (error) {
       if (this.#state !== 'recovering') return;
       this.#handlers.refused(error);
-      this.#timer = setTimeout(() => {
-        this.#stopTimer();
-        void this.#recover(Math.min(2 * retryMs, maxRetryMs));
-      }, retryMs);
+      this.#tryLater();
     }
   }
 
-  #stopTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+  #worked(): void {
+    if (this.#retryMs === 0) return;
+    this.#retryMs = 0;
+    this.#handlers.refused(undefined);
   }
 
   /** Sends again what the line lacks. Its readers have heard it already. */
   #goOn(end: Head | undefined): void {
-    this.#handlers.refused(undefined);
     const own = this.#messages.newest?.head;
     if (own && end && end.gen > own.gen) {
       this.#state = 'fenced';
-      return this.#messages.clear();
+      this.#messages.clear();
+      return this.#worked();
     }
     this.#state = 'writing';
     const upTo = end?.gen === own?.gen && end?.line === own?.line ? endOf(end) : -Infinity;
+    if (endOf(own) <= upTo || own === undefined) this.#worked();
     for (let n = 0; n < this.#messages.size; n += 1) {
       const { head, data } = this.#messages.at(n);
       if (endOf(head) > upTo) this.#store.append(head, data, true);

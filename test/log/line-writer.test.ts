@@ -46,6 +46,7 @@ describe('a writer of a line', () => {
     test.writer.stored(away);
     await advance(0);
     expect(test.again).toEqual(expected);
+    test.writer.stored({ upTo: 6 });
     expect(test.refused).toEqual([away.error, undefined]);
   });
 
@@ -59,7 +60,7 @@ describe('a writer of a line', () => {
     expect(test.again.splice(0)).toEqual([3, 4]);
     test.append(5, 25);
     test.writer.stored(away);
-    await advance(0);
+    await advance(100);
     expect(test.again).toEqual(numbers(9, 25));
   });
 
@@ -94,6 +95,38 @@ describe('a writer of a line', () => {
     expect(test.again).toEqual([0]);
     test.writer.retry();
     expect(test.end).toHaveBeenCalledTimes(9);
+  });
+
+  it('waits before it sends again what a store takes no more, and does not say meanwhile that the store works', async () => {
+    using _timers = fakeTimers();
+    using test = start(1);
+    test.end.mockResolvedValue(undefined);
+    const full = { refused: 'full', error: new Error('full') } as const;
+    test.writer.stored(full);
+    await advance(0);
+    expect(test.again.splice(0)).toEqual([0]);
+    for (const ms of [100, 200, 400]) {
+      test.writer.stored(full);
+      await advance(ms - 1);
+      expect(test.again.splice(0)).toEqual([]);
+      await advance(1);
+      expect(test.again.splice(0)).toEqual([0]);
+    }
+    expect(test.refused).not.toContain(undefined);
+    test.writer.stored({ upTo: 1 });
+    expect(test.refused.at(-1)).toBeUndefined();
+    test.writer.stored(full);
+    await advance(0);
+    expect(test.again).toEqual([0]);
+  });
+
+  it('says that the store works again if it lacks nothing', async () => {
+    using _timers = fakeTimers();
+    using test = start(1);
+    test.end.mockResolvedValue(headAt(0));
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.refused).toEqual([away.error, undefined]);
   });
 
   it('sends nothing after it was closed', async () => {
