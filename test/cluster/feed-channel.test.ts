@@ -40,7 +40,6 @@ const replicaOf = (memory: ClusterEngine, id: string, options: Partial<ClusterOp
   const heard: Report[] = [];
   const faults = new EngineFaults((event) => events.push(event));
   const settings = settingsOf(engine, options);
-  const counts = { fetched: 0, surplus: 0 };
   const election = new Election({ ...settings, replica: id, since: 0, source: 'market' }, true);
   const channel = new FeedChannel('market', settings, {
     engine: watchEngine(engine, faults),
@@ -52,14 +51,14 @@ const replicaOf = (memory: ClusterEngine, id: string, options: Partial<ClusterOp
     error: (error) => {
       throw error;
     },
-    counts,
+    counts: { fetched: 0, surplus: 0 },
   });
   channel.report(undefined, false, false);
   channels.push(channel);
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
-    ...{ channel, events, heard, texts, codes, subscribed, counts },
+    ...{ channel, events, heard, texts, codes, subscribed },
     own: (gen: number, phase: Report['phase'] = 'open', isServing = true, isOffered = false) =>
       channel.report({ gen, owner: id, phase, revision: 1 }, isServing, isOffered),
     beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }),
@@ -216,6 +215,30 @@ describe('the channel of a replica', () => {
     expect(follower.texts()).toEqual([]);
     follower.push('last');
     expect(follower.texts()).toEqual([...texts.slice(1), 'last']);
+  });
+
+  it('asks every 5 s what the store holds', async () => {
+    using _timers = fakeTimers();
+    const engine = memoryEngine();
+    let isRefused = false;
+    const line: ClusterEngine['line'] = (...names) => {
+      const store = engine.line!(...names);
+      return { ...store, extent: () => (isRefused ? Promise.reject(new Error('refused')) : store.extent()) };
+    };
+    const owner = replicaOf({ ...engine, line }, 'a');
+    owner.channel.connected(true, true);
+    owner.own(1);
+    owner.opened();
+    owner.push('1', '2');
+    await nextTurn();
+    expect(owner.channel.extent).toBeUndefined();
+    await advance(5_000);
+    expect(owner.channel.extent).toMatchObject({ from: 0, to: 4 });
+    isRefused = true;
+    await advance(4_999);
+    expect(owner.channel.extent).toMatchObject({ from: 0, to: 4 });
+    await advance(1);
+    expect(owner.channel.extent).toBeUndefined();
   });
 
   it('never mixes two generations in a message', async () => {
