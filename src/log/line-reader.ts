@@ -143,8 +143,9 @@ export class LineReader<M extends Head> {
   }
 
   /** Whether the line may still get what is missing before a message: no later generation continues it. */
-  #isMissing({ gen }: M, { messages }: Reading<M>): boolean {
-    return messages.every((each) => each.gen < gen || this.#lacks(each));
+  #isMissing(message: M, { messages }: Reading<M>): boolean {
+    // An owner may send one again: the broker has restarted, and forgotten it.
+    return this.#lacks(message) && messages.every((each) => each.gen <= message.gen || this.#lacks(each));
   }
 
   #lacks(message: M): boolean {

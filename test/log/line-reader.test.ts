@@ -109,6 +109,17 @@ describe('a reader of a line', () => {
     expect(test.seen).toEqual([...records(1, 0, 6), ...records(2, 4, 9), '3:9']);
   });
 
+  it('goes on waiting when a message comes again, late', async () => {
+    using _timers = fakeTimers();
+    using test = start();
+    test.receive(message(1, 0, 1), message(1, 3, 4), message(1, 1, 2), message(1, 0, 1));
+    await advance(1_000);
+    expect(test.seen).toEqual(['1:0']);
+    test.append(message(1, 0, 1), message(1, 1, 2), message(1, 2, 3));
+    await advance(100);
+    expect(test.seen).toEqual(records(1, 0, 4));
+  });
+
   it('does not wait for what another owner has never seen', async () => {
     using _timers = fakeTimers();
     using test = start();
