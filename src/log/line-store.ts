@@ -24,10 +24,12 @@ export interface LineStore {
   /**
    * Stores a message after the one that was appended last, or after the last `end()`, without waiting: if one is
    * refused, so are all that follow, until `end()` is called again. Subscribers of the subject `rtf.v2.<account>.feed`
-   * receive it, also if the store refuses it; but a store may keep the messages of a replaced owner from them. `isAgain`:
-   * it was sent before, so only the store gets it. Generations begin with 1.
+   * receive it, also if the store refuses it; but a store may keep the messages of a replaced owner from them. Generations
+   * begin with 1.
+   *
+   * @param only - `store`: it was sent before. `live`: it will be stored later, after those before it
    */
-  append(head: Head, bytes: Uint8Array, isAgain?: boolean): void;
+  append(head: Head, bytes: Uint8Array, only?: 'store' | 'live'): void;
   /** Emits what became of messages; not for each one, and possibly while `append` runs. */
   readonly stored$: Observable<Stored>;
   /**

@@ -41,7 +41,8 @@ export class LineWriter {
   }
 
   append(head: Head, data: Uint8Array): void {
-    this.#store.append(head, data);
+    // When the store answers, it first gets those that wait.
+    this.#store.append(head, data, this.#state === 'recovering' ? 'live' : undefined);
     if (this.#state === 'fenced' || this.#state === 'closed') return;
     this.#messages.push({ head, data, bytes: data.byteLength });
     while (this.#messages.bytes > maxWaitingBytes) this.#messages.shift();
@@ -109,10 +110,9 @@ export class LineWriter {
     this.#state = 'writing';
     const upTo = end?.gen === own?.gen && end?.line === own?.line ? endOf(end) : -Infinity;
     if (endOf(own) <= upTo || own === undefined) this.#worked();
-    for (let n = 0; n < this.#messages.size; n += 1) {
-      const { head, data } = this.#messages.at(n);
-      if (endOf(head) > upTo) this.#store.append(head, data, true);
-    }
+    // The store may answer at once, and then some are forgotten.
+    const messages = Array.from({ length: this.#messages.size }, (_, n) => this.#messages.at(n));
+    for (const { head, data } of messages) if (endOf(head) > upTo) this.#store.append(head, data, 'store');
   }
 
   #forget(upTo: number): void {

@@ -33,9 +33,10 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       [last, isFenced] = [messages.at(-1), false];
       return Promise.resolve(last?.head);
     },
-    append: (head, bytes, isAgain = false) => {
+    append: (head, bytes, only) => {
       // As with Redis, subscribers don't receive what a replaced owner sends.
       if (isFenced) return;
+      if (only === 'live') return publish(bytes);
       const problem = messages.at(-1) === last ? misplaced(last?.head, head) : 'fenced';
       isFenced = problem === 'fenced';
       if (isFenced) return report({ refused: 'fenced', error: new Error('Another replica continues the line') });
@@ -49,7 +50,7 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       const oldest = memory.oldestKept(last, bytes.byteLength);
       const removed = oldest ? messages.splice(0, messages.indexOf(oldest)) : [];
       for (const each of removed) memory.bytes -= each.bytes.byteLength;
-      if (!isAgain) publish(bytes);
+      if (only !== 'store') publish(bytes);
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- other stores have to wait
     read: async function* (from, signal) {

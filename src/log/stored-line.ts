@@ -47,16 +47,18 @@ export abstract class StoredLine<
     return this.last;
   }
 
-  append(head: Head, bytes: Uint8Array, isAgain = false): void {
+  append(head: Head, bytes: Uint8Array, only?: 'store' | 'live'): void {
     if (!this.isConnected || this.#unansweredBytes > maxUnansweredBytes) return this.#away('The store is disconnected');
-    const problem = this.#refused ? undefined : misplaced(this.last, head);
+    const isStored = only !== 'live' && this.#refused === undefined;
+    const problem = isStored ? misplaced(this.last, head) : undefined;
     if (problem === 'stored') return this.#reports$.next({ upTo: head.offset + head.count });
     if (problem === 'fenced')
       this.#refuse({ refused: 'fenced', error: new Error(`Generation ${this.last?.gen} continues the line`) });
     try {
-      if (this.#refused === undefined) void this.hear(head, this.store(head, bytes, isAgain), bytes.byteLength);
-      else if (!isAgain) void this.#sent(bytes.byteLength, this.publish(bytes, this.#refused));
-      this.last = head;
+      if (isStored && this.#refused === undefined) {
+        void this.hear(head, this.store(head, bytes, only === 'store'), bytes.byteLength);
+        this.last = head;
+      } else if (only !== 'store') void this.#sent(bytes.byteLength, this.publish(bytes, this.#refused ?? 'away'));
     } catch (error) {
       // The client can't send it: it's too large.
       this.#refuse({ refused: 'full', error });

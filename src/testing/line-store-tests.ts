@@ -74,7 +74,7 @@ export const append = async (store: LineStore, heads: readonly Head[], isAgain =
   const end = Math.max(...heads.map(({ offset, count }) => offset + count));
   const answers$ = store.stored$.pipe(map((stored) => ('refused' in stored ? stored.refused : stored.upTo)));
   const answer = firstValueFrom(answers$.pipe(filter((each) => typeof each === 'string' || each >= end)));
-  for (const head of heads) store.append(head, bytesOf(head), isAgain);
+  for (const head of heads) store.append(head, bytesOf(head), isAgain ? 'store' : undefined);
   return answer;
 };
 
@@ -202,6 +202,19 @@ const tests: Readonly<Record<string, (stores: Stores) => Promise<void>>> = {
     equal(await append(one, headsOf(1, 120, 121, { began: 0 })), 121);
     while (received.at(-1) !== '1.120') await listen();
     deepEqual(received, [...names(1, 0, 100), '1.120']);
+  },
+
+  'delivers what is stored later, after those before it': async ({ one, listen }) => {
+    await one.end();
+    const received = await listen();
+    equal(await append(one, headsOf(1, 0, 10)), 10);
+    const later = headsOf(1, 10, 20, { began: 0 });
+    for (const head of later) one.append(head, bytesOf(head), 'live');
+    while (received.at(-1) !== '1.19') await listen();
+    deepEqual((await one.end())?.offset, 9);
+    equal(await append(one, later, true), 20);
+    deepEqual(await read(one, 0), names(1, 0, 20));
+    deepEqual(received, names(1, 0, 20));
   },
 
   'finds the first message since a time of the owner': async ({ one, other }) => {

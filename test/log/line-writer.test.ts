@@ -10,12 +10,13 @@ const away = { refused: 'away', error: new Error('away') } as const;
 
 /** A writer that has appended messages of `bytes` at the offsets below `count`, and what its store receives. */
 const start = (count: number, bytes = 10) => {
-  const [again, refused]: [number[], unknown[]] = [[], []];
+  const [again, live, refused]: [number[], number[], unknown[]] = [[], [], []];
   const end = jest.fn<LineStore['end']>();
   const store: LineStore = {
     ...{ end, stored$: NEVER },
-    append: ({ offset }, _, isAgain) => {
-      if (isAgain) again.push(offset);
+    append: ({ offset }, _, only) => {
+      if (only === 'store') again.push(offset);
+      if (only === 'live') live.push(offset);
     },
     read: async function* () {},
     since: () => Promise.resolve(undefined),
@@ -26,7 +27,7 @@ const start = (count: number, bytes = 10) => {
     for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes));
   };
   append(0, count);
-  return { writer, append, again, refused, end, [Symbol.dispose]: () => writer.close() };
+  return { writer, append, again, live, refused, end, [Symbol.dispose]: () => writer.close() };
 };
 
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
@@ -137,5 +138,18 @@ describe('a writer of a line', () => {
     test.writer.close();
     await advance(5_000);
     expect(test.again).toEqual([]);
+  });
+
+  it('first sends again what waits, although another message comes while the store answers', async () => {
+    using _timers = fakeTimers();
+    using test = start(2);
+    test.end.mockImplementation(() => {
+      test.append(2, 3);
+      return Promise.resolve(undefined);
+    });
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.live).toEqual([2]);
+    expect(test.again).toEqual([0, 1, 2]);
   });
 });

@@ -41,8 +41,8 @@ const cutLine = (store: LineStore, isConnected: () => boolean): LineStore => {
   return {
     stored$: merge(store.stored$, refused$),
     end: () => call(() => store.end()),
-    append: (head, bytes, isAgain) => {
-      if (isConnected()) store.append(head, bytes, isAgain);
+    append: (head, bytes, only) => {
+      if (isConnected()) store.append(head, bytes, only);
       else refused$.next({ refused: 'away', error: new Error('The engine is away.') });
     },
     read: (from, signal) => store.read(from, signal),
