@@ -16,7 +16,6 @@ import type { ClusterEngine } from './engine.js';
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
-/** Returns the subjects over which an account's replicas exchange messages. */
 export const subjectsOf = (account: string) => {
   const of = (name: string): string => `rtf.v1.${account}.${name}`;
   return {
@@ -31,7 +30,6 @@ export const subjectsOf = (account: string) => {
     notices: of('notices'),
     /** An operator's request to the owner: give the ownership away, and follow. */
     handOver: of('hand-over'),
-    /** Messages to one replica. */
     to: (replica: string): string => of(`m.${replica}`),
   };
 };
@@ -40,7 +38,6 @@ export const subjectsOf = (account: string) => {
 const StandbyPresence = t.intersection([Presence, t.readonly(t.partial({ refused: t.string }))]);
 export type StandbyPresence = t.TypeOf<typeof StandbyPresence>;
 
-/** A message between replicas other than a frame. */
 export type Control = Ownership | Report | StandbyPresence | Offer | Notice;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));

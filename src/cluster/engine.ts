@@ -1,4 +1,4 @@
-import { concat, NEVER, Observable, of, Subject } from 'rxjs';
+import { concat, filter, map, NEVER, Observable, of, Subject } from 'rxjs';
 import { type HeadOf, type LineStore, liveSubject, retention } from '../log/line-store.js';
 import { type LineMemory, memoryLine } from '../log/memory-line.js';
 
@@ -88,14 +88,13 @@ export interface ClusterEngine {
  */
 export const memoryEngine = (): ClusterEngine => {
   const keys = new Map<string, StoredKey>();
-  const subjects = new Map<string, Subject<Uint8Array>>();
-  const responders = new Map<string, Set<(data: Uint8Array) => Uint8Array>>();
+  const messages$ = new Subject<{ readonly to: string; readonly data: Uint8Array }>();
+  const responders = new Set<readonly [subject: string, answer: (data: Uint8Array) => Uint8Array]>();
   const lines = new Map<string, LineMemory>();
   // All keys share one sequence, so a deleted key never gets the same revision again.
   let revisions = 0;
 
-  const subjectOf = (name: string): Subject<Uint8Array> => entryOf(subjects, name, () => new Subject());
-  const publish = (subject: string, data: Uint8Array): void => queueMicrotask(() => subjects.get(subject)?.next(data));
+  const publish = (to: string, data: Uint8Array): void => queueMicrotask(() => messages$.next({ to, data }));
 
   return {
     connected$: concat(of(true), NEVER),
@@ -108,28 +107,25 @@ export const memoryEngine = (): ClusterEngine => {
       return revisions;
     },
     publish,
-    subscribe: (subject) => subjectOf(subject).asObservable(),
+    subscribe: (subject) =>
+      messages$.pipe(
+        filter(({ to }) => to === subject),
+        map(({ data }) => data),
+      ),
     request: async (subject, data): Promise<Reply> => {
       await Promise.resolve();
-      const [answer] = responders.get(subject) ?? [];
+      const [, answer] = [...responders].find(([name]) => name === subject) ?? [];
       return answer === undefined ? { type: 'no-responders' } : { type: 'reply', data: answer(data) };
     },
-    respond: (subject, answer) =>
+    respond: (...responder) =>
       new Observable<never>(() => {
-        const answers = entryOf(responders, subject, () => new Set());
-        answers.add(answer);
-        return () => answers.delete(answer);
+        responders.add(responder);
+        return () => responders.delete(responder);
       }),
-    line: (account) =>
-      memoryLine(
-        entryOf(lines, account, () => ({ messages: [], bytes: 0, oldestKept: retention() })),
-        (data) => publish(liveSubject(account), data),
-      ),
+    line: (account) => {
+      const line = lines.get(account) ?? { messages: [], bytes: 0, oldestKept: retention() };
+      lines.set(account, line);
+      return memoryLine(line, (data) => publish(liveSubject(account), data));
+    },
   };
-};
-
-const entryOf = <T>(map: Map<string, T>, name: string, create: () => T): T => {
-  const entry = map.get(name) ?? create();
-  map.set(name, entry);
-  return entry;
 };

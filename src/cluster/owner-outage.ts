@@ -10,12 +10,7 @@ import { afterEvent, type FeedState, noFeed, stoppedAt } from '../protocol/feed-
 export class OwnerOutage {
   #state: FeedState = noFeed;
 
-  /**
-   * Returns the state before a subscription to the feed.
-   *
-   * @param now - in epoch ms
-   * @param hasOpened - whether this replica has seen a connection open, perhaps another owner's
-   */
+  /** Returns the state before a subscription. @param hasOpened - whether any owner's connection has opened */
   begin(now: number, hasOpened: boolean): FeedState {
     const { outage } = this.#state;
     const failure = outage?.failure ?? createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: now });
@@ -27,7 +22,6 @@ export class OwnerOutage {
     this.#state = afterEvent(this.#state, event, undefined);
   }
 
-  /** Forgets it, because this replica gives the connection up. */
   end(): void {
     this.#state = noFeed;
   }

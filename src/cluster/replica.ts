@@ -144,7 +144,10 @@ export class Replica implements PositionedFeed {
     };
     const next = (isConnected: boolean): void => this.#connectionChanged(isConnected);
     this.#running.add(engine.connected$.subscribe({ next, error: closed, complete: closed }));
-    this.#running.add(engine.failures$.subscribe((failure) => this.#engineFailed(failure)));
+    // While connected, the error concerns something that this replica sent.
+    const failed = ({ operation, error }: EngineFailure): void =>
+      this.#faults.failed(operation === 'connect' && this.#isConnected ? 'publish' : operation, error);
+    this.#running.add(engine.failures$.subscribe(failed));
   }
 
   handOver(): Promise<void> {
@@ -262,12 +265,6 @@ export class Replica implements PositionedFeed {
     if (next === this.#status) return;
     this.#status = next;
     this.#handlers.status(next);
-  }
-
-  #engineFailed({ operation, error }: EngineFailure): void {
-    // While connected, the error concerns something that this replica sent.
-    const isConnected = operation === 'connect' && this.#election.isConnected;
-    this.#faults.failed(isConnected ? 'publish' : operation, error);
   }
 
   #connectionChanged(isConnected: boolean): void {

@@ -68,7 +68,6 @@ export class Draft {
     this.timers[name] = this.now + ms;
   }
 
-  /** Whether no call to the store can start now. */
   get isBusy(): boolean {
     const { call, isConnected } = this.election;
     return call !== undefined || !isConnected || this.timers['retry-due'] !== Infinity;

@@ -117,7 +117,6 @@ export type Effect =
    */
   | { readonly type: 'fail'; readonly isReplaced: boolean; readonly other?: string };
 
-/** A call to the store in progress. */
 export interface Call {
   readonly id: number;
   readonly purpose: 'orient' | 'look' | 'claim' | 'check-unowned' | 'confirm' | 'renew' | 'evicted' | 'free';
@@ -128,7 +127,6 @@ export interface Call {
   readonly key: ClusterKey | undefined;
 }
 
-/** A replica that doesn't own the connection. */
 export class Following {
   /** `isolated`: the engine is unreachable. */
   name: 'joining' | 'following' | 'claiming' | 'isolated';
@@ -257,14 +255,12 @@ export const roleOf = ({ state }: Election): Role => {
 export const isServing = (election: Election): boolean =>
   !['evicted', 'releasing', undefined].includes(ownerOf(election)?.name);
 
-/** Whether this replica has a connection, or is opening one. */
 export const hasFeed = (election: Election): boolean =>
   ownerOf(election) !== undefined || followerOf(election)?.draining !== undefined;
 
 export const phaseOf = ({ name }: Owning): 'open' | 'opening' =>
   name === 'open' || name === 'offering' ? 'open' : 'opening';
 
-/** Returns what an owner reports; `undefined` for any other replica. */
 export const reportOf = (election: Election): Report | undefined => {
   const state = ownerOf(election);
   const owner = election.settings.replica;

@@ -114,7 +114,6 @@ const follow = (draft: Draft, state: Following, heardAt = draft.now): void => {
   });
 };
 
-/** Closes the connection that was kept open although another replica owns the key. */
 const drained = (draft: Draft): void => {
   draft.endFeed();
   draft.stop('drain-over');
@@ -300,7 +299,7 @@ const claim = (
   draft.write('claim', claimed, revision);
 };
 
-/** Makes this replica the owner. @param call - the call that wrote the key; `undefined` if the key was found */
+/** @param call - the call that wrote the key; `undefined` if the key was found */
 const becomeOwner = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
   draft.endFeed();

@@ -130,7 +130,6 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   releasing: { ...owner, 'hand-over': undefined },
 };
 
-/** Starts the call to the store that the owner needs next. */
 const callNext = (draft: Draft, state: Owning): void => {
   if (state.sync === 'read') return draft.read('confirm');
   if (state.name === 'releasing')
@@ -143,7 +142,6 @@ const callNext = (draft: Draft, state: Owning): void => {
   if (state.name === 'open' && draft.election.isLeaving) offerNext(draft, state);
 };
 
-/** Makes the owner write its key before the next renewal. */
 const mustWrite = (state: Owning): void => {
   if (state.sync === 'done') state.sync = 'write';
 };
@@ -286,7 +284,6 @@ const abandon = (draft: Draft, state: Owning): void => {
   displaced(draft, state, undefined);
 };
 
-/** Gives the ownership away, with no successor. */
 const release = (draft: Draft, state: Owning): void => {
   draft.endFeed();
   if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
