@@ -131,10 +131,10 @@ export class EngineFaults {
     limitMs: number,
     faultIn?: (result: T) => Error | undefined,
   ): Promise<T> {
+    const until = performance.now() + limitMs;
     // The election doesn't wait for a late answer.
-    let isLate = false;
+    const isInTime = (): boolean => performance.now() < until;
     const timer = setTimeout(() => {
-      isLate = true;
       // A silent or missing owner isn't a failure of the engine.
       if (operation !== 'request') this.failed(operation, new Error(`no answer in ${limitMs} ms`));
     }, limitMs);
@@ -142,10 +142,10 @@ export class EngineFaults {
       const result = await start();
       const fault = faultIn?.(result);
       if (fault) this.failed(operation, fault);
-      else if (!isLate) this.worked(operation);
+      else if (isInTime()) this.worked(operation);
       return result;
     } catch (error) {
-      if (!isLate) this.failed(operation, error);
+      if (isInTime()) this.failed(operation, error);
       throw error;
     } finally {
       clearTimeout(timer);
