@@ -7,12 +7,15 @@ import { faults } from './simulation/faults.js';
 import { type Run, type RunOptions, simulate } from './simulation/simulate.js';
 
 /** Runs seeds, and fails with the timeline of the first one that the observer objects to. */
-const simulated = (count: number, options: RunOptions): readonly Run[] =>
-  Array.from({ length: count }, (_, n) => {
-    const run = simulate(n + 1, options);
-    if (run.violations.length > 0) throw new Error([`Seed ${n + 1}:`, ...run.violations, ...run.timeline].join('\n'));
-    return run;
-  });
+const simulated = async (count: number, options: RunOptions): Promise<readonly Run[]> => {
+  const runs: Run[] = [];
+  for (let seed = 1; seed <= count; seed += 1) {
+    const run = await simulate(seed, options);
+    if (run.violations.length > 0) throw new Error([`Seed ${seed}:`, ...run.violations, ...run.timeline].join('\n'));
+    runs.push(run);
+  }
+  return runs;
+};
 
 describe('every order of the events of two replicas', () => {
   it.each<[ExploreOptions['from'], number]>([
@@ -51,8 +54,8 @@ testSimulation({
 describe('the election in virtual time', () => {
   it(
     'keeps its owner when the engine is away and has lost all data',
-    () => {
-      const runs = simulated(cases(100), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
+    async () => {
+      const runs = await simulated(cases(100), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
       expect(runs.filter(({ takeovers }) => takeovers > 0)).toEqual([]);
     },
     limitMs,
@@ -60,14 +63,14 @@ describe('the election in virtual time', () => {
 
   it(
     'stops for a foreign client that keeps reconnecting, and does not fight it',
-    () => {
-      for (const { isStopped } of simulated(cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
+    async () => {
+      for (const { isStopped } of await simulated(cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
         expect(isStopped).toBe(true);
     },
     limitMs,
   );
 
-  it('creates the same run from the same seed', () => {
-    expect(simulate(7)).toEqual(simulate(7));
+  it.each([false, true])('creates the same run from the same seed, with a store: %s', async (hasLine) => {
+    expect(await simulate(7, { hasLine })).toEqual(await simulate(7, { hasLine }));
   });
 });

@@ -1,6 +1,8 @@
 import type { CallResult, Input, Offer, Ownership, Report } from '../../../src/cluster/election/election.js';
 import type { Chance } from '../../simulation/chance.js';
+import { lineLimits } from '../../../src/log/line-store.js';
 import { createLines, type Time } from '../../simulation/world.js';
+import type { LineServer } from './line.js';
 import type { Store } from './store.js';
 
 /** The conditions between one replica, the engine and the service. Faults change them for some time. */
@@ -27,15 +29,18 @@ interface Peer {
   readonly conditions: Conditions;
   readonly isServing: boolean;
   run(action: () => void): void;
+  later(delayMs: number, action: () => void): () => void;
   input(each: Input): void;
   asked(question: Ownership, from: string): Report | undefined;
-  disconnected(): void;
+  connectionChanged(isConnected: boolean): void;
+  /** An answer of the store arrives. `isGood`: it has done what it was asked for. */
+  answeredByStore(isGood: boolean): void;
 }
 
 export type SimulatedEngine<R extends Peer> = ReturnType<typeof createEngine<R>>;
 
 /** Creates the engine: the store, messages and requests, with their delays and losses. */
-export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: Store) => {
+export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: Store, line?: LineServer) => {
   /** The members, and whether the engine has a connection to each, also through a black hole. */
   const connected = new Map<R, boolean>();
   const send = createLines(time);
@@ -51,8 +56,9 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
   };
 
   /** One server passes messages on in the order in which they arrive. */
-  const broadcast = (from: R, receive: (to: R) => void): void => {
+  const broadcast = (from: R, receive: (to: R) => void, arrive: () => boolean): void => {
     send(`${from.id}>`, chance.between(0.1, 1.5), () => {
+      if (!arrive()) return;
       for (const to of connected.keys())
         send(`>${to.id}`, chance.between(0.1, 1.5), () => {
           if (connected.get(to) && reaches(to)) to.run(() => receive(to));
@@ -65,7 +71,7 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
     if (!canConnect()) {
       if (!connected.get(replica)) return;
       connected.set(replica, false);
-      replica.run(() => replica.disconnected());
+      replica.run(() => replica.connectionChanged(false));
       return;
     }
     if (connected.get(replica)) return;
@@ -73,7 +79,7 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
     time.after(delayUpTo(chance, 2_000), () => {
       if (!canConnect() || connected.get(replica)) return;
       connected.set(replica, true);
-      replica.run(() => replica.input({ type: 'engine', isConnected: true }));
+      replica.run(() => replica.connectionChanged(true));
     });
   };
 
@@ -115,10 +121,44 @@ export const createEngine = <R extends Peer>(time: Time, chance: Chance, store: 
         if (report && reaches(owner)) answered({ type: 'ask', id, result: report });
       });
     },
-    publish: (from: R, receive: (to: R) => void): void => {
+    /** @param arrive - called when the server has the message. Returns whether the others get it */
+    publish: (from: R, receive: (to: R) => void, arrive = (): boolean => isUp): void => {
       if (!connected.get(from) || !reaches(from)) return;
-      broadcast(from, receive);
+      broadcast(from, receive, arrive);
     },
+    isConnected: (replica: R): boolean => connected.get(replica) === true,
+    line,
+    /** Sends an answer of the store to a replica. */
+    answer: (replica: R, receive: () => void): void => {
+      if (!isUp || !reaches(replica)) return;
+      send(`line>${replica.id}`, delayUpTo(chance, line?.delayMs ?? 0), () => {
+        if (connected.get(replica)) replica.run(receive);
+      });
+    },
+    /** Calls the store of the line. Rejects if there's no answer. */
+    call: <T>(replica: R, access: () => T): Promise<T> =>
+      new Promise<T>((resolve, reject) => {
+        const fail = (text: string): void => {
+          replica.answeredByStore(false);
+          reject(new Error(text));
+        };
+        if (!connected.get(replica)) return void replica.later(0, () => fail('The engine is disconnected'));
+        const cancel = replica.later(lineLimits.requestMs, () => fail('No answer'));
+        if (!reaches(replica)) return;
+        time.after(delayUpTo(chance, line?.delayMs ?? 0), () => {
+          if (!isUp || line?.state === 'silent') return;
+          const result = line?.state === 'away' ? undefined : { value: access() };
+          if (!reaches(replica)) return;
+          time.after(chance.between(0.2, 3), () =>
+            replica.run(() => {
+              cancel();
+              if (result === undefined) return fail('The store has no leader');
+              replica.answeredByStore(true);
+              resolve(result.value);
+            }),
+          );
+        });
+      }),
     send: (replica: R, id: string, offer: Offer): void => {
       const to = [...connected.keys()].find((each) => each.id === id);
       if (to && connected.get(replica) && reaches(replica))

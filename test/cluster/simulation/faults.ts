@@ -3,6 +3,7 @@ import { ownerOf } from '../../../src/cluster/election/election.js';
 import type { Chance } from '../../simulation/chance.js';
 import type { Timeline } from '../../simulation/timeline.js';
 import type { Conditions, SimulatedEngine } from './engine.js';
+import type { LineServer } from './line.js';
 import type { SimulatedService } from './service.js';
 import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
@@ -122,6 +123,33 @@ export const repair = (store: Store, timeline: Timeline): void => {
   store.write(repairedKey('?'), read.revision);
 };
 
+/** A fault of the store of the line. */
+const ofLine =
+  (text: string, begin: (line: LineServer) => void, end?: (line: LineServer) => void): Fault =>
+  ({ engine: { line }, later, timeline }, durationMs) => {
+    if (line === undefined) return;
+    timeline.note(`fault: the line ${text}${end ? ` for ${durationMs.toFixed(0)} ms` : ''}`);
+    begin(line);
+    if (end) later(durationMs, () => end(line));
+  };
+const lineState = (state: LineServer['state']): Fault =>
+  ofLine(
+    `is ${state}`,
+    (line) => void (line.state = state),
+    (line) => void (line.state = 'good'),
+  );
+
+/** A cut that takes longer than the others. */
+const longCut: Fault = (targets) =>
+  condition(
+    'link',
+    targets.chance.oneOf(['refused', 'black-hole']),
+    'good',
+  )(targets, targets.chance.between(2_000, 20_000));
+
+/** What only happens to an engine with a line. */
+export const lineFaults = ['line silent', 'line away', 'line full', 'line lost', 'line slow', 'long cut'];
+
 /** All faults by name. */
 export const faults: Readonly<Record<string, Fault>> = {
   pause: onReplica(
@@ -192,6 +220,16 @@ export const faults: Readonly<Record<string, Fault>> = {
     timeline.note('fault: connection dropped');
     service.drop();
   },
+  'line silent': lineState('silent'),
+  'line away': lineState('away'),
+  'line full': lineState('full'),
+  'line lost': ofLine('is lost', (line) => line.lose()),
+  'line slow': ofLine(
+    'is slow',
+    (line) => void (line.delayMs = 1_500),
+    (line) => void (line.delayMs = 3),
+  ),
+  'long cut': longCut,
   'service away': ({ service, later, timeline }, durationMs) => {
     timeline.note(`fault: service away for ${durationMs.toFixed(0)} ms`);
     service.setUp(false);

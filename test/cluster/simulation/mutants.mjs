@@ -163,6 +163,32 @@ follower.ts, seed 79
 publisher.ts, seed 1
 -    const skewMs = time === undefined ? this.#shiftMs : time - clock;
 +    const skewMs = 0;
+# no began: a reader goes on where it is, although the line has less
+../protocol/place.ts, seed 1
+-return follows(next, Math.min(have.offset, next.began), Math.max(0, have.offset - next.began));
++return follows(next, have.offset, 0);
+# a fenced writer sends its messages again
+../log/line-writer.ts, seed 1
+-      this.#state = 'fenced';
+-      return this.#waiting.clear();
++      this.#state = 'recovering';
+# a reader emits what it reads, although it has it
+follower.ts, seed 1
+-    if (answer.type === 'old' ||
++    if ((answer.type === 'old' && isLive) ||
+# a writer forgets what the store has refused
+../log/line-writer.ts, seed 1
+-    this.#state = 'writing';
++    this.#state = 'writing';
++    this.#waiting.clear();
+# a reader does not read what is missing
+../log/line-reader.ts, seed 1
+-    if (store && this.#lacks(message))
++    if (store && this.#lacks(message) && this.#state.name !== 'live')
+# a reader does not go back to where a generation between two began
+../log/line-reader.ts, seed 1
+-      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from);
++
 `;
 
 export const mutants = mutantsIn('cluster', patches);

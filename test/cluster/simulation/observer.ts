@@ -10,7 +10,7 @@ export type Observer = ReturnType<typeof createObserver>;
 interface Place {
   readonly gen: string;
   readonly index: number;
-  /** Counts the connections of the owner. */
+  /** The number of the owner's connection. */
   readonly connection: number;
 }
 
@@ -33,7 +33,7 @@ export const losses = ['store wiped', 'store rolled back', 'engine fails over', 
 const disturbing = [
   ...losses,
   ...['pause', 'suspend', 'link refused', 'black hole', 'lost messages', 'hand-over with losses', 'engine away'],
-  ...['network fails', 'slow store'],
+  ...['network fails', 'slow store', 'long cut'],
 ];
 
 /** The payload of a frame is its number. */
@@ -52,6 +52,10 @@ const maxEndMs = 400;
 /** How long a frame may take to a replica, and how long a new generation's messages may wait, both at most. */
 const maxDelayMs = 10;
 const maxHoldMs = 120;
+
+/** How long a reader waits for a store that refuses to answer, and between two looks at what it has, at most. */
+const maxFillMs = 6_000;
+const maxLookMs = 500;
 
 interface Line {
   /** The fold of all that a replica has emitted. */
@@ -93,8 +97,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   /** Whether no replica handles its first messages late, which hides how far it is ahead. */
   const isNeverPaused = (): boolean => timeline.times('pause') === 0;
   const places = new Map<number, Place>();
-  const connections = new Map<string, number>();
   const counts = new Map<string, number>();
+  /** The frames that the store has: in which line, and since when. */
+  const stored = new Map<number, { readonly line: string; readonly at: number }>();
+  /** When the store last refused to answer a replica. */
+  const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
@@ -139,11 +146,21 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       report(`${replica} has a gap without a number before ${number}, within a connection`);
   };
 
-  /** A frame that is missing must not be due while the replica shows that it's complete. */
+  /**
+   * A frame that is missing must not be due while the replica shows that it's complete, and the store must lack it, or
+   * have refused to answer.
+   */
   const checkLost = (replica: string, from: number, to: number): void => {
     const claims = lines.get(replica)?.claims ?? [];
+    const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
+    const { line: storedLine } = stored.get(to) ?? {};
+    // With records that the line has refused, a reader doesn't know where the next generation but one began.
+    const isSurplus = !stored.has(from) && places.get(from)?.gen !== places.get(to)?.gen;
     for (let number = from + 1; number < to; number += 1) {
       lost += 1;
+      const { at: storedAt = Infinity, line } = stored.get(number) ?? {};
+      if (storedAt < now() - maxLookMs && line === storedLine && !isRefused && !isSurplus)
+        report(`${replica} misses frame ${number}, which the store has since ${storedAt.toFixed(0)}`);
       const due = dueAt[number] ?? 0;
       const wrong = claims.find((claim) => claim.from + maxDelayMs < due && due < claim.to - maxHoldMs);
       if (wrong && areClocksSteady())
@@ -233,20 +250,30 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
 
   return {
     /** Records a frame that an owner publishes. */
-    published: (replica: string, generation: number, number: number): void => {
+    published: (replica: string, generation: number, number: number, connection = 0): void => {
+      if (places.has(number)) return;
       const gen = `${generation} of ${replica}`;
       const index = counts.get(gen) ?? 0;
       counts.set(gen, index + 1);
-      places.set(number, { gen, index, connection: connections.get(replica) ?? 0 });
+      places.set(number, { gen, index, connection });
     },
-    /** Records that an owner begins in the line without having followed anybody. @param wall - its clock, in epoch ms */
+    /** Records the clock of an owner that may begin without having followed anybody, in epoch ms. */
     beganAlone: (wall: number): void => {
       aloneAhead = Math.max(aloneAhead, wall - now());
     },
     /** Records that a replica goes on after it stood still: what it handles and publishes now came earlier. */
     resumed: (): void => lines.forEach((line) => (line.isBroken = true)),
-    /** Records that an owner publishes the beginning of a connection. */
-    connected: (replica: string): void => void connections.set(replica, 1 + (connections.get(replica) ?? 0)),
+    /** Records that the store has frames of a line, or no longer. */
+    stored: (line: string, numbers: readonly number[]): void => {
+      for (const number of numbers) stored.set(number, { line, at: now() });
+    },
+    removed: (numbers: readonly number[]): void => numbers.forEach((number) => stored.delete(number)),
+    /** Records that the store answers a replica: what that one emits next came earlier. */
+    read: (replica: string, isGood: boolean): void => {
+      const line = lines.get(replica);
+      if (line) line.isBroken = true;
+      if (!isGood) refusedAt.set(replica, now());
+    },
     /** Records a frame that the service has seen. */
     seen: (number: number, due: number): void => {
       dueAt[number] = due;
@@ -264,6 +291,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       const isOfDelay = event.from <= (lines.get(replica)?.delayedTo ?? -Infinity);
       last.needsNumber ||= event.missed === undefined && !isOfDelay;
     },
+    wrong: report,
     counts: () => ({ frames: framesChecked, lost, gaps }),
     lastFrameAt: (replica: string): number => seen.get(replica)?.at ?? -Infinity,
   };

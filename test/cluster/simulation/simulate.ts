@@ -4,10 +4,12 @@ import { freeDelayMs } from '../../../src/protocol/feed-state.js';
 import { type Chance, createChance } from '../../simulation/chance.js';
 import { planFaults } from '../../simulation/faults.js';
 import { Timeline } from '../../simulation/timeline.js';
-import { inWorld, Time } from '../../simulation/world.js';
+import { Time } from '../../simulation/world.js';
 import { createEngine } from './engine.js';
-import { faults, repair } from './faults.js';
+import { faults, lineFaults, repair } from './faults.js';
+import { LineServer } from './line.js';
 import { createObserver, losses } from './observer.js';
+import { passSlowlyTo, useProcesses } from './process.js';
 import { type Client, createService, type Eviction } from './service.js';
 import { SimulatedReplica, type World } from './simulated-replica.js';
 import { createStore } from './store.js';
@@ -19,10 +21,12 @@ type Foreign = 'none' | 'polite' | 'stubborn';
 export interface RunOptions {
   readonly faultNames?: readonly string[];
   readonly foreign?: Foreign;
+  /** Whether the engine stores the line. */
+  readonly hasLine?: boolean;
 }
 
 /** The result of a run. */
-export type Run = ReturnType<typeof simulate>;
+export type Run = Awaited<ReturnType<typeof simulate>>;
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
@@ -41,6 +45,7 @@ const hiding = [
   'hand-over with losses',
   'engine away',
   'slow store',
+  'long cut',
 ];
 
 /** The key holds credits for this many late handshakes. One more looks like another client. */
@@ -53,6 +58,10 @@ const maxSettleMs = 65_000;
 /** How long they must agree: longer than the time without a frame, by this much. */
 const settledMs = 100;
 const lookEveryMs = 250;
+/** How long after the last frame all replicas must be at its end: a beat, and a read of the store. */
+const quietMs = 1_000;
+/** The line's chances are others, so that a run without one is the same. */
+const lineSeeds = 1_000_000_000;
 
 /** Decides in advance what happens in a run. Times in ms. */
 const createPlan = (chance: Chance, options: RunOptions) => {
@@ -76,28 +85,49 @@ const slowKind = 'very late handshakes';
 
 // Few kinds per run make each combination of some of them frequent.
 const kindsOf = (chance: Chance): readonly string[] => {
-  const all = Object.keys(faults).filter((name) => name !== slowKind || chance.isTrue(0.1));
+  const all = Object.keys(faults)
+    .filter((name) => !lineFaults.includes(name))
+    .filter((name) => name !== slowKind || chance.isTrue(0.1));
   const count = Math.ceil(chance.between(0, 6));
   return Array.from({ length: count }, () => chance.oneOf(all));
 };
 
 /** Runs three replicas with random faults in virtual time. The same seed creates the same run. */
-export const simulate = (seed: number, options: RunOptions = {}) => {
+export const simulate = async (seed: number, options: RunOptions = {}) => {
   const time = new Time();
-  return inWorld(time, () => run(time, seed, options));
+  const restore = useProcesses(time);
+  try {
+    return await run(time, seed, options);
+  } finally {
+    restore();
+  }
 };
 
-const run = (time: Time, seed: number, options: RunOptions) => {
+/** Decides whether the engine stores the line, and how. Its faults are in addition to the others. */
+const createLinePlan = (chance: Chance, options: RunOptions, faultsUntilMs: number) => {
+  if (!(options.hasLine ?? chance.isTrue(0.5))) return undefined;
+  const kind = chance.oneOf(['ids', 'copies', 'script'] as const);
+  const maxAgeMs = chance.oneOf([60_000, 60_000, 3_000]);
+  const names = options.faultNames?.filter((name) => lineFaults.includes(name)) ?? lineFaults;
+  const count = names.length > 0 ? Math.floor(chance.between(0, 6)) : 0;
+  const times = { fromMs: 500, untilMs: faultsUntilMs, mostMs: 4_000, closeMs: 1_000 };
+  return { kind, maxAgeMs, faults: planFaults(chance, { names, count, ...times }) };
+};
+
+const run = async (time: Time, seed: number, options: RunOptions) => {
   const chance = createChance(seed);
   const timeline = new Timeline(time);
   const record = (text: string): void => timeline.note(text);
   const plan = createPlan(chance, options);
   /** How long no frame may arrive: on the Free plan, the first one comes later. */
   const maxSilenceMs = Math.max(1_000, 2 * plan.frameEveryMs + plan.delayMs);
+  const linePlan = createLinePlan(createChance(seed + lineSeeds), options, plan.faultsUntilMs);
+  const passTo = (end: number): void | Promise<void> => (line ? passSlowlyTo(time, end) : time.passTo(end));
   const store = createStore();
   const observer = createObserver(time, timeline, plan.deliveryDelayMs === 'auto' ? 0 : plan.deliveryDelayMs);
+  const line = linePlan && new LineServer(time, observer, linePlan.kind, linePlan.maxAgeMs);
   const service = createService(time, chance, plan.delayMs, record);
-  const engine = createEngine<SimulatedReplica>(time, chance, store);
+  const engine = createEngine<SimulatedReplica>(time, chance, store, line);
   const replicas: SimulatedReplica[] = [];
   const badKeys = new Set<string>();
   let hasForeignOpened = false;
@@ -150,7 +180,9 @@ const run = (time: Time, seed: number, options: RunOptions) => {
   };
 
   for (let n = 0; n < 3; n += 1) time.after(chance.between(0, 300), start);
+  let isQuiet = false;
   const pushFrames = (): void => {
+    if (isQuiet) return;
     observer.seen(service.push(), time.now() + plan.delayMs);
     time.after(plan.frameEveryMs, pushFrames);
   };
@@ -187,7 +219,7 @@ const run = (time: Time, seed: number, options: RunOptions) => {
     },
   };
   const historyLosses = (): number => timeline.times(...losses);
-  for (const { name, beginMs, durationMs } of plan.faults) {
+  for (const { name, beginMs, durationMs } of [...plan.faults, ...(linePlan?.faults ?? [])]) {
     timeline.count(name);
     time.after(beginMs, () => faults[name]!(targets, durationMs));
   }
@@ -240,16 +272,28 @@ const run = (time: Time, seed: number, options: RunOptions) => {
     ];
   };
 
-  const settle = (): void => {
+  /** Returns where the replicas are, if they aren't all at the end of the line, and what the store lacks of it. */
+  const endings = (): readonly string[] => {
+    const places = alive().flatMap(({ place }) => place ?? []);
+    const texts = new Set(places.map(({ gen, offset, frames, holes }) => `${gen}: ${offset} ${frames} ${holes}`));
+    if (texts.size > 1) return [`the replicas end at ${[...texts].join(' and ')}`];
+    return line && places[0] && ownerNow() ? line.problems(places[0]) : [];
+  };
+
+  const settle = async (): Promise<void> => {
     const endMs = time.now() + maxSettleMs;
-    time.passTo(time.now() + takeoverMs);
+    await passTo(time.now() + takeoverMs);
     while (time.now() < endMs && (starting > 0 || service.isExpecting() || disagreements().length > 0))
-      time.passTo(time.now() + lookEveryMs);
+      await passTo(time.now() + lookEveryMs);
     const wasStopped = isStopped;
     const connected = service.live();
-    time.passTo(time.now() + maxSilenceMs + settledMs);
+    await passTo(time.now() + maxSilenceMs + settledMs);
     for (const each of disagreements()) timeline.wrong(each);
     if (!wasStopped && service.live() !== connected) timeline.wrong('the connection changed long after the faults');
+    if (isStopped || timeline.violations.length > 0) return;
+    isQuiet = true;
+    await passTo(time.now() + plan.delayMs + quietMs);
+    for (const each of endings()) timeline.wrong(each);
   };
 
   const checkEvictions = (): void => {
@@ -279,18 +323,24 @@ const run = (time: Time, seed: number, options: RunOptions) => {
     }
   };
 
-  time.passTo(plan.faultsUntilMs);
-  while (partsLeft > 0) time.passTo(time.now() + lookEveryMs);
+  await passTo(plan.faultsUntilMs);
+  while (partsLeft > 0) await passTo(time.now() + lookEveryMs);
   // A store that goes back in time can have the damaged key again.
   repair(store, timeline);
   record('the faults are over');
-  settle();
+  await settle();
   checkEvictions();
   checkTakeovers();
   return {
     ...timeline.result(seed),
     ...observer.counts(),
-    ...{ isStopped, foreign: plan.foreign, isFree: plan.delayMs > 0, durationMs: time.now() },
+    ...{
+      isStopped,
+      foreign: plan.foreign,
+      isFree: plan.delayMs > 0,
+      hasLine: line !== undefined,
+      durationMs: time.now(),
+    },
     /** Whether the replicas stopped because the store lost a claim or a credit, unnoticed by all. */
     isUnnoticedLoss,
     /** How often a replica replaced the connection of another one. */

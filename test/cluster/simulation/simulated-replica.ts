@@ -1,4 +1,5 @@
-import { type SchedulerAction, type SchedulerLike, Subscription } from 'rxjs';
+import { type SchedulerAction, type SchedulerLike, Subject, Subscription } from 'rxjs';
+import type { ClusterSettings } from '../../../src/cluster/cluster-options.js';
 import {
   type Effect,
   Election,
@@ -15,18 +16,22 @@ import {
 } from '../../../src/cluster/election/election.js';
 import { step } from '../../../src/cluster/election/step.js';
 import { timingDefaults } from '../../../src/cluster/election/timing.js';
-import { Follower } from '../../../src/cluster/follower.js';
-import type { FeedMessage } from '../../../src/cluster/messages.js';
-import { Publisher } from '../../../src/cluster/publisher.js';
-import { createLifecycle } from '../../../src/feed/lifecycle.js';
+import type { EngineFaults, WatchedEngine } from '../../../src/cluster/engine-faults.js';
+import { FeedChannel } from '../../../src/cluster/feed-channel.js';
+import { headOf, type MessageHead } from '../../../src/cluster/messages.js';
 import { OwnerOutage } from '../../../src/cluster/owner-outage.js';
-import type { LifecycleEvent } from '../../../src/protocol/event.js';
+import { createLifecycle } from '../../../src/feed/lifecycle.js';
+import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { Frame } from '../../../src/protocol/frame.js';
+import type { Place } from '../../../src/protocol/place.js';
+import { liveSubject } from '../../../src/log/line-store.js';
 import type { Chance } from '../../simulation/chance.js';
 import type { Time } from '../../simulation/world.js';
 import { type Conditions, delayUpTo, type SimulatedEngine } from './engine.js';
+import { numbersIn, simulatedLine } from './line.js';
 import { numberOf, type Observer, payloadOf } from './observer.js';
+import { type Process, runIn } from './process.js';
 import type { Client, SimulatedService } from './service.js';
 
 /** What all replicas of a run share. */
@@ -47,8 +52,10 @@ export interface World {
 
 type Write = Extract<Effect, { readonly type: 'write' }>;
 
-/** A replica of the simulation: the real election and follower, with a simulated engine and feed. */
-export class SimulatedReplica {
+const maxFrameBytes = 1_000;
+
+/** A replica of the simulation: the real election and channel, with a simulated engine and feed. */
+export class SimulatedReplica implements Process {
   readonly world: World;
   readonly id: string;
   readonly conditions: Conditions = { link: 'good', loss: 0, storeMs: 3, handshakeMs: 20, ticketMs: 20 };
@@ -56,9 +63,11 @@ export class SimulatedReplica {
   isAlive = true;
   disturbedAt: number;
   readonly answers = new Map<string, number>();
-  readonly #publisher = new Publisher();
-  readonly #follower: Follower;
+  readonly #channel: FeedChannel;
   readonly #feed: SimulatedFeed;
+  readonly #subjects = new Map<string, Subject<Uint8Array>>();
+  /** The frames that its feed has received, and on which connection. */
+  readonly #received = new Map<number, number>();
   #pausedAt: number | undefined;
   #suspendedMs = 0;
   /** The clocks of the replicas differ by up to a minute. */
@@ -76,17 +85,71 @@ export class SimulatedReplica {
     this.id = id;
     const { time, engine, observer } = world;
     const settings = { replica: id, since: time.now(), source: 'market', canOwn: true, ...timingDefaults } as const;
-    this.#follower = new Follower('market', (event) => observer.emitted(id, event));
-    this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
     this.disturbedAt = time.now();
     this.election = new Election(settings, engine.isUp());
+    this.#feed = new SimulatedFeed(this, hasBadKey);
+    this.#channel = runIn(this, () => this.#createChannel());
+    // An owner that has followed nobody only knows its own clock.
+    observer.beganAlone(this.wall);
   }
 
   start(): void {
     this.world.engine.join(this);
     this.record('starts');
-    this.input({ type: 'start' });
+    this.run(() => this.input({ type: 'start' }));
+  }
+
+  #createChannel(): FeedChannel {
+    const settings = { account: 'main', batchBytes: 1_024, ...timingDefaults, feed: { maxFrameBytes } };
+    return new FeedChannel('market', settings as ClusterSettings, {
+      engine: this.#createEngine(),
+      faults: { failed: () => undefined, worked: () => undefined, current: undefined } as unknown as EngineFaults,
+      election: () => this.election,
+      event: (event) => this.#emitted(event),
+      show: () => undefined,
+      heard: (report) => this.input({ type: 'heard', report }),
+      error: (error) => {
+        throw error;
+      },
+    });
+  }
+
+  #createEngine(): WatchedEngine {
+    const { engine } = this.world;
+    const { line } = engine;
+    const publish = (subject: string, bytes: Uint8Array, arrive?: () => boolean): void => {
+      this.#notePublished(headOf(bytes) as MessageHead, numbersIn(bytes));
+      engine.publish(this, (to) => to.#subjects.get(subject)?.next(bytes), arrive);
+    };
+    const link = {
+      isConnected: () => engine.isConnected(this),
+      publish: (bytes: Uint8Array, arrive: () => boolean) => publish(liveSubject('main'), bytes, arrive),
+      answer: (receive: () => void) => engine.answer(this, receive),
+      call: <T>(access: () => T) => engine.call(this, access),
+      wrong: (text: string) => this.world.observer.wrong(`${this.id} ${text}`),
+    };
+    return {
+      publish,
+      subscribe: (subject: string) => {
+        const known = this.#subjects.get(subject) ?? new Subject();
+        this.#subjects.set(subject, known);
+        return known;
+      },
+      resubscribe: () => undefined,
+      ...(line && { line: () => simulatedLine(line, link) }),
+    } as unknown as WatchedEngine;
+  }
+
+  #emitted(event: FeedEvent | OwnerChanged): void {
+    // Its own subscribers receive a frame before the engine does.
+    if (event.type === 'frame' && this.#received.has(numberOf(event)))
+      this.#notePublished(this.#channel.follower.emitted, [numberOf(event)]);
+    this.world.observer.emitted(this.id, event);
+  }
+
+  #notePublished({ gen, owner }: Ownership, numbers: readonly number[]): void {
+    for (const number of numbers) this.world.observer.published(owner, gen, number, this.#received.get(number));
   }
 
   get wall(): number {
@@ -99,7 +162,7 @@ export class SimulatedReplica {
 
   /** The run whose frames it emits. An `end` of another owner, which its follower drops, doesn't change it. */
   get followed(): string {
-    const { gen, owner } = this.#follower.emitted;
+    const { gen, owner } = this.#channel.follower.emitted;
     return `${gen} of ${owner}`;
   }
 
@@ -112,7 +175,12 @@ export class SimulatedReplica {
     return isServing(this.election);
   }
 
-  get #monotonic(): number {
+  /** Where it is in the line. */
+  get place(): Place | undefined {
+    return this.#channel.follower.line;
+  }
+
+  get monotonic(): number {
     return this.world.time.now() - this.#suspendedMs;
   }
 
@@ -130,24 +198,24 @@ export class SimulatedReplica {
   run(action: () => void): void {
     if (!this.isAlive) return;
     if (this.#pausedAt !== undefined) this.#inbox.push(action);
-    else action();
+    else runIn(this, action);
   }
 
-  later(delayMs: number, action: () => void): void {
-    this.world.time.after(delayMs, () => this.run(action));
+  later(delayMs: number, action: () => void): () => void {
+    return this.world.time.after(delayMs, () => this.run(action));
   }
 
   input(each: Input): void {
     if (!this.isAlive || ['stopped', 'left'].includes(roleOf(this.election))) return;
-    const [before, follower, publisher] = [this.election, this.#follower, this.#publisher];
+    const [before, channel] = [this.election, this.#channel];
     const { call } = before;
     const isWritten = each.type === 'call' && each.result.type === 'written' && call?.id === each.id;
     if (isWritten) {
       const evictions = call.key?.evictions.length ?? 0;
       this.#lastWrite = { revision: each.result.revision, at: call.at, evictions };
     }
-    const clock = { now: this.#monotonic, wall: this.wall, random: this.world.chance.random() };
-    const { state: next, effects } = step(before, each, { ...clock, followed: follower.emitted });
+    const clock = { now: this.monotonic, wall: this.wall, random: this.world.chance.random() };
+    const { state: next, effects } = step(before, each, { ...clock, followed: channel.follower.emitted });
     this.election = next;
     const [owned, own] = [ownerOf(before), ownerOf(next)];
     const isUncounted = next.evictions.length === 0 || next.state.name !== 'following';
@@ -155,29 +223,19 @@ export class SimulatedReplica {
       this.world.onUncounted();
     if (next.state.name !== before.state.name)
       this.record(`${before.state.name} -> ${next.state.name} (generation ${own?.gen ?? next.gen})`);
-    const report = reportOf(next);
-    if (report) publisher.report(report, this.#monotonic, own?.changes.at(-1)?.cause === 'hand-over');
-    this.#begin();
+    channel.report(reportOf(next), isServing(next), own?.changes.at(-1)?.cause === 'hand-over');
     for (const effect of effects) this.#perform(effect);
     this.#scheduleTick();
   }
 
-  receive(message: FeedMessage): void {
-    if (message.owner === this.id && message.phase !== 'free') return;
-    // An owner that emits its own frames only receives the beats of others.
-    const isSource = this.isServing && this.#follower.follows(ownerOf(this.election)!.gen, this.id);
-    if (message.kind !== 'beat' && isSource) return;
-    this.#follower.receive(message, this.#monotonic);
-    this.#begin();
-    if (message.kind !== 'beat') return this.#scheduleTick();
-    const { gen, owner, phase, revision } = message;
-    this.input({ type: 'heard', report: { gen, owner, phase, revision } });
+  /** The engine is reachable, or isn't. */
+  connectionChanged(isConnected: boolean): void {
+    this.input({ type: 'engine', isConnected });
+    this.#channel.connected(isConnected, !hasFeed(this.election));
   }
 
-  /** The engine is away. */
-  disconnected(): void {
-    this.input({ type: 'engine', isConnected: false });
-    if (!hasFeed(this.election)) this.#follower.away('away');
+  answeredByStore(isGood: boolean): void {
+    this.world.observer.read(this.id, isGood);
   }
 
   asked(question: Ownership, from: string): Report | undefined {
@@ -189,20 +247,13 @@ export class SimulatedReplica {
   }
 
   publishEvent(event: LifecycleEvent): void {
-    const publisher = this.#publisher;
-    if (publisher.accepts(event) && !publisher.hold(event)) this.#sendEvent(event);
+    this.#channel.event(event);
   }
 
-  #sendEvent(event: LifecycleEvent): void {
-    if (event.type === 'opened') this.world.observer.connected(this.id);
-    this.#publish(this.#publisher.event(event));
-  }
-
-  publishFrame(frame: Frame): void {
-    if (this.#publisher.hold(frame)) return this.#begin();
-    const message = this.#publisher.frame(frame);
-    this.world.observer.published(this.id, message.gen, numberOf(frame));
-    this.#publish(message);
+  /** @param connection - its number */
+  publishFrame(frame: Frame, connection: number): void {
+    this.#received.set(numberOf(frame), connection);
+    this.#channel.frame(frame);
   }
 
   pause(): void {
@@ -218,7 +269,7 @@ export class SimulatedReplica {
     const waiting = this.#inbox;
     this.#inbox = [];
     // After a pause, timers can run before the sockets are read.
-    if (this.world.chance.isTrue(0.5)) this.input({ type: 'tick' });
+    if (this.world.chance.isTrue(0.5)) this.run(() => this.input({ type: 'tick' }));
     for (const action of waiting) this.run(action);
     this.#scheduleTick();
   }
@@ -238,28 +289,9 @@ export class SimulatedReplica {
     this.world.engine.leave(this);
   }
 
-  /** Begins this owner's generation in the line, as the channel does. */
-  #begin(isLeaving = false): void {
-    const [publisher, follower] = [this.#publisher, this.#follower];
-    const at = publisher.beginsAt(follower, timingDefaults.leaseMs) ?? Infinity;
-    if (at > this.#monotonic && !(isLeaving && at < Infinity)) return;
-    if (follower.line === undefined) this.world.observer.beganAlone(this.wall);
-    for (const each of publisher.begin(follower, follower.timeAt(this.#monotonic), this.wall)) {
-      if (each.type === 'frame') this.publishFrame(each);
-      else this.#sendEvent(each);
-    }
-  }
-
-  #publish(message: FeedMessage | undefined): void {
-    if (message === undefined) return;
-    if (this.election.isConnected) this.world.engine.publish(this, (to) => to.receive(message));
-    this.#follower.receive(message, this.#monotonic);
-  }
-
   // A little later, so that a rounding error can't make the tick too early.
   get #neededTick(): number {
-    const beginsAt = this.#publisher.beginsAt(this.#follower, timingDefaults.leaseMs) ?? Infinity;
-    return Math.min(nextTick(this.election), Math.max(0, beginsAt)) + this.#suspendedMs + 0.001;
+    return nextTick(this.election) + this.#suspendedMs + 0.001;
   }
 
   // Most ticks are postponed before they're due. One that's too early schedules the next.
@@ -277,7 +309,6 @@ export class SimulatedReplica {
 
   #tick(): void {
     if (this.#neededTick > this.world.time.now()) return this.#scheduleTick();
-    this.#begin();
     this.input({ type: 'tick' });
   }
 
@@ -293,11 +324,8 @@ export class SimulatedReplica {
       case 'answer':
         this.#answer = effect.report;
         return;
-      case 'beat': {
-        this.#publisher.report(effect.report, this.#monotonic, false);
-        const beat = this.#publisher.beat(this.wall);
-        return effect.report.phase === 'free' ? engine.publish(this, (to) => to.receive(beat)) : this.#publish(beat);
-      }
+      case 'beat':
+        return this.#channel.beat(effect.report);
       case 'presence':
         return engine.publish(this, (to) => to.input({ type: 'standby', presence: effect.presence }));
       case 'offer':
@@ -314,14 +342,14 @@ export class SimulatedReplica {
       case 'close':
         return this.#feed.close();
       case 'end':
-        if (effect.gen === this.#publisher.place.gen && this.#publisher.hasOpened) this.#begin(true);
-        this.#publisher.drop();
-        return this.#publish(this.#publisher.end(effect.gen, this.wall));
+        return this.#channel.end(effect.gen);
       case 'fail':
         this.record(`fails, ${effect.isReplaced ? 'connection replaced' : 'no candidate'}`);
+        this.#channel.close();
         return onFailed(this, effect.isReplaced);
       case 'left':
         this.record('left');
+        this.#channel.flush();
         return this.#leave();
     }
   }
@@ -329,7 +357,7 @@ export class SimulatedReplica {
   #write({ id, key, expected }: Write): void {
     const { gen, phase, credits } = key;
     this.record(`writes generation ${gen} ${phase}, expects revision ${expected}, ${credits.length} credits`);
-    const sentAt = this.#monotonic;
+    const sentAt = this.monotonic;
     this.world.engine.access(this, id, (store) => {
       const result = store.write(key, expected);
       // The store may have rolled back to just this owner's last write, and lost a newer claim, before its lease ended.
@@ -349,6 +377,7 @@ interface Attempt extends Client {
   ticketUntil: number;
   sentIn: number | undefined;
   hasFrames: boolean;
+  readonly number: number;
 }
 
 /** The timers of a replica: they wait while it's paused. */
@@ -371,6 +400,7 @@ class SimulatedFeed {
   readonly #replica: SimulatedReplica;
   readonly #hasBadKey: boolean;
   #attempt: Attempt | undefined;
+  #attempts = 0;
   #isOpen = false;
   /** The gaps are those of the real library. */
   readonly #outage = new OwnerOutage();
@@ -440,6 +470,7 @@ class SimulatedFeed {
     const { world, conditions } = replica;
     const current: Attempt = {
       ...{ name: replica.id, state: 'ticket', ticketUntil: 0, sentIn: undefined, hasFrames: false },
+      number: (this.#attempts += 1),
       generation: () => current.sentIn,
       disturbedAt: () => (ownerOf(replica.election) && !replica.election.isLeaving ? replica.disturbedAt : Infinity),
       answeredAt: (other) => replica.answers.get(other) ?? Infinity,
@@ -513,6 +544,6 @@ class SimulatedFeed {
     if (current !== this.#attempt || current.state !== 'open') return;
     if (!current.hasFrames) this.#lifecycle?.firstFrame(this.#replica.wall);
     current.hasFrames = true;
-    this.#replica.publishFrame(new Frame('market', payloadOf(number), false, this.#replica.wall, 1));
+    this.#replica.publishFrame(new Frame('market', payloadOf(number), false, this.#replica.wall, 1), current.number);
   }
 }

@@ -1,0 +1,207 @@
+import { Subject } from 'rxjs';
+import { Decoder, headOf } from '../../../src/cluster/messages.js';
+import { LineAppender } from '../../../src/log/line-appender.js';
+import { lineLimits, type LineRefusal, type LineStore, reaches, type Stored } from '../../../src/log/line-store.js';
+import type { Head, Place } from '../../../src/protocol/place.js';
+import type { Time } from '../../simulation/world.js';
+import { numberOf, type Observer } from './observer.js';
+
+/**
+ * How the engine compares what an appended message follows. `ids`: a stream of NATS. `copies`: one with copies, which
+ * compares sequences only, so that a replaced owner can come between. `script`: Redis, which keeps such an owner from
+ * the subscribers, too.
+ */
+export type LineKind = 'ids' | 'copies' | 'script';
+
+const decoder = new Decoder('market', 1_000, () => '');
+
+/** Returns the numbers of the frames in a message of any owner. */
+export const numbersIn = (bytes: Uint8Array): readonly number[] => {
+  const message = decoder.decode(bytes);
+  return message?.kind === 'batch' ? message.framesOf(0, 0).map(numberOf) : [];
+};
+
+interface Message {
+  readonly head: Head;
+  readonly bytes: Uint8Array;
+  readonly at: number;
+  readonly number: number;
+}
+
+/** What a message follows. */
+interface Last {
+  readonly sequence: number;
+  /** Each message has another one. */
+  readonly id: number;
+}
+
+type Answer = 'stored' | LineRefusal;
+
+/** The server that stores the line, with its faults. */
+export class LineServer {
+  readonly kind: LineKind;
+  readonly maxAgeMs: number;
+  /** `silent`: it doesn't answer. `away`: it answers that it can't. `full`: it can be read. */
+  state: 'good' | 'silent' | 'away' | 'full' = 'good';
+  /** Its longest delay. */
+  delayMs = 3;
+  readonly #time: Time;
+  readonly #observer: Observer;
+  #ids = 0;
+  readonly #messages: Message[] = [];
+  #last: Last = { sequence: 0, id: 0 };
+
+  constructor(time: Time, observer: Observer, kind: LineKind, maxAgeMs: number) {
+    this.#time = time;
+    this.#observer = observer;
+    this.kind = kind;
+    this.maxAgeMs = maxAgeMs;
+  }
+
+  /** The messages that it keeps: those of the line that it ends with. */
+  get messages(): readonly Message[] {
+    this.#expire();
+    const line = this.#messages.at(-1)?.head.line;
+    return this.#messages.filter(({ head }) => head.line === line);
+  }
+
+  newId(): number {
+    return (this.#ids += 1);
+  }
+
+  end(): { readonly last: Last; readonly head: Head | undefined } {
+    return { last: this.#last, head: this.messages.at(-1)?.head };
+  }
+
+  /** Returns the answer, and whether the subscribers get the message. */
+  append(follows: Last, id: number, bytes: Uint8Array): { readonly answer: Answer; readonly isLive: boolean } {
+    const { sequence, id: lastId } = this.#last;
+    const head = headOf(bytes)!;
+    const isExpected = this.kind === 'copies' ? sequence === follows.sequence : lastId === follows.id;
+    const isOfOther = !isExpected && (this.#messages.at(-1)?.head.gen ?? 0) > head.gen;
+    const isLive = this.kind !== 'script' || !isOfOther;
+    if (this.state !== 'good') return { answer: this.state === 'full' ? 'full' : 'away', isLive };
+    if (!isExpected) return { answer: this.kind === 'script' && lastId === 0 ? 'away' : 'fenced', isLive };
+    this.#last = { sequence: sequence + 1, id };
+    this.#messages.push({ head, bytes, at: this.#time.now(), number: sequence + 1 });
+    this.#observer.stored(head.line, numbersIn(bytes));
+    this.#expire();
+    return { answer: 'stored', isLive };
+  }
+
+  /** Returns what is wrong with it at the end of a run. @param end - where the owner's generation ends */
+  problems({ gen, offset: end }: Place): readonly string[] {
+    const heads = this.messages.map(({ head }) => head).filter((head) => head.gen === gen);
+    return heads.flatMap(({ offset, count }, n) => {
+      const next = heads[n + 1]?.offset ?? end;
+      // What is sent again may come twice.
+      return next > offset + count ? [`the store lacks ${offset + count} to ${next} of generation ${gen}`] : [];
+    });
+  }
+
+  #expire(): void {
+    const oldest = this.#time.now() - this.maxAgeMs;
+    const kept = this.#messages.findIndex(({ at }) => at >= oldest);
+    this.#remove(kept < 0 ? this.#messages.length : kept);
+  }
+
+  #remove(count: number): void {
+    if (count > 0) this.#observer.removed(this.#messages.splice(0, count).flatMap(({ bytes }) => numbersIn(bytes)));
+  }
+
+  /** Loses all, like a memory that isn't written to a disk. */
+  lose(): void {
+    this.#remove(this.#messages.length);
+    this.#last = { sequence: 0, id: 0 };
+  }
+}
+
+/** The connection of a replica to the server of the line. */
+export interface LineLink {
+  readonly isConnected: () => boolean;
+  /** Sends a message to the server, which publishes it to the subscribers if `arrive` says so. */
+  readonly publish: (bytes: Uint8Array, arrive: () => boolean) => void;
+  /** Sends an answer to this replica. */
+  readonly answer: (receive: () => void) => void;
+  readonly call: <T>(call: () => T) => Promise<T>;
+  readonly wrong: (text: string) => void;
+}
+
+const pageSize = 4;
+
+/** Creates the store of a replica. */
+export const simulatedLine = (server: LineServer, link: LineLink): LineStore => {
+  const stored$ = new Subject<Stored>();
+  let appender = new SimulatedAppender(server, link, undefined, { sequence: 0, id: 0 }, stored$);
+  /** The highest generation that it was told of. */
+  let told = 0;
+  return {
+    stored$: stored$.asObservable(),
+    end: async () => {
+      const { head, last } = await link.call(() => server.end());
+      told = Math.max(told, head?.gen ?? 0);
+      appender.close();
+      appender = new SimulatedAppender(server, link, head, last, stored$);
+      return head;
+    },
+    append: (head, bytes, isAgain = false) => {
+      if (isAgain && head.gen < told) link.wrong(`sends generation ${head.gen} again, although it knows of ${told}`);
+      appender.append(head, bytes, isAgain);
+    },
+    read: async function* (from, signal) {
+      const newest = await link.call(() => server.messages.at(-1)?.number ?? 0);
+      const isNext = ({ head }: Message): boolean => reaches(head, from);
+      let next = await link.call(() => server.messages.find(isNext)?.number ?? Infinity);
+      while (next <= newest && !signal.aborted) {
+        const page = await link.call(() => server.messages.filter(({ number }) => number >= next).slice(0, pageSize));
+        if (page.length === 0) return;
+        for (const { number, bytes } of page) {
+          if (number > newest) return;
+          yield bytes;
+        }
+        next = page.at(-1)!.number + 1;
+      }
+    },
+    since: () => Promise.resolve(undefined),
+    extent: () => Promise.resolve(undefined),
+  };
+};
+
+class SimulatedAppender extends LineAppender {
+  readonly #server: LineServer;
+  readonly #link: LineLink;
+  #last: Last;
+
+  constructor(server: LineServer, link: LineLink, head: Head | undefined, last: Last, stored$: Subject<Stored>) {
+    super(head, stored$);
+    this.#server = server;
+    this.#link = link;
+    this.#last = last;
+  }
+
+  protected get isConnected(): boolean {
+    return this.#link.isConnected();
+  }
+
+  protected store(head: Head, bytes: Uint8Array, isAgain: boolean): void {
+    const follows = this.#last;
+    const id = this.#server.newId();
+    this.#last = { sequence: follows.sequence + 1, id };
+    const timeout = setTimeout(() => this.refuse('away', new Error('No answer')), lineLimits.answerMs);
+    this.#link.publish(bytes, () => {
+      const { answer, isLive } = this.#server.append(follows, id, bytes);
+      if (this.#server.state === 'silent') return isLive && !isAgain;
+      this.#link.answer(() => {
+        clearTimeout(timeout);
+        if (answer === 'stored') this.stored(head);
+        else this.refuse(answer, new Error(answer));
+      });
+      return isLive && !isAgain;
+    });
+  }
+
+  protected publish(bytes: Uint8Array, refused: LineRefusal): void {
+    if (this.#server.kind === 'script' && refused === 'fenced') return;
+    this.#link.publish(bytes, () => true);
+  }
+}
