@@ -164,10 +164,13 @@ export class Follower implements PositionedFeed {
     return this.#place && this.heardAt !== -Infinity ? this.#lead.ms + now : undefined;
   }
 
-  /** If the store has lost data, two owners can use the same number, and a later line can have lower ones. */
+  /**
+   * If the store has lost data, two owners can use the same number, and a later line can have lower ones. An `end` that
+   * was read from the store of the line may come before what was sent earlier.
+   */
   #isOutdated({ gen, owner }: FeedMessage): boolean {
     const { gen: own = 0 } = this.#place ?? {};
-    return gen < own || (gen === own && owner !== this.#owner.id);
+    return gen < own || (gen === own && (owner !== this.#owner.id || this.#owner.hasEnded));
   }
 
   /**
@@ -217,7 +220,9 @@ export class Follower implements PositionedFeed {
 
   /** Messages arrive again, and none is missing. */
   #return(message: FeedMessage): void {
-    if (this.#outage?.is === 'away') this.#outage = undefined;
+    // What subscribers know as an outage goes on if the owner's connection has ended meanwhile.
+    const lost = message.kind === 'event' && message.event.type === 'disconnected' ? message.event : undefined;
+    if (this.#outage?.is === 'away') this.#outage = lost && { from: this.#outage.from, failure: lost.failure };
     this.#connection = 'down';
     if (!isStatus(message) && hasConnection(message)) this.#emitOpened(message.at, message.settling);
   }

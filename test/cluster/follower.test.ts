@@ -166,6 +166,9 @@ drops messages of another owner with the same generation
 emits the frames of one owner only, if a store that has lost data used a number twice
   0: 1.0 a, 1: 2.1 b, 2: 2.2@other x, 3: 2.2 c
   opened 1, a/1, ${changed(2, 2)}, b/2, c/2
+drops what arrives after the end of a generation
+  0: 1.0 a, 10: 1.3 END, 11: 1.1 b, 12: 1.3 BEAT, 13: 2.3 c
+  opened 1, a/1, gap cluster-behind 2, ${changed(2, 2)}, c/2
 drops what a replaced owner still sends
   0: 1.0 a, 10: 3.1<1 c, 20: 2.1@x b, 30: 1.1 b, 40: 3.2 d
   opened 1, a/1, ${changed(3, 2)}, c/2, d/2
@@ -301,6 +304,20 @@ describe('a follower', () => {
     const { events } = follow(script);
     expect(events.filter(({ type }) => type === 'gap')).toMatchObject([{ from: 1_000, to: 1_000 + lostMs }]);
     expect(folded(events).state).toMatchObject({ outage: undefined, totals: { gaps: 1, lostMs } });
+  });
+
+  it('has one outage for all that fold its events if the connection ended while it was cut off', () => {
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 1_600 });
+    const later: LifecycleEvent = { type: 'disconnected', at: 1_600, failure };
+    const settling = { frames: 1, settling: 'auto', complete: 1_600 } as const;
+    const { events } = follow(
+      '0: 1.0 a, 1: away',
+      [600, eventOf(1, 1, later, { ...settling, at: 1_600 })],
+      [700, eventOf(1, 2, { ...opened, at: 1_700 }, { ...settling, at: 1_700 })],
+      [800, eventOf(1, 3, { ...gap, from: 1_600, to: 1_700 }, { ...settling, at: 1_700, settling: undefined })],
+    );
+    expect(events.filter(({ type }) => type === 'gap')).toMatchObject([{ from: 1_000, to: 1_700, failure }]);
+    expect(folded(events).state.totals).toMatchObject({ gaps: 1, lostMs: 700 });
   });
 
   it('has no gap for all that fold its events if it was cut off and missed nothing', () => {
