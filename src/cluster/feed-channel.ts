@@ -245,7 +245,9 @@ export class FeedChannel {
     this.#isBeginning = false;
     const at = this.#publisher.beginsAt(this.follower, this.#leaseMs);
     if (at === undefined || this.#source?.subscription.closed) return;
-    this.#beginNow();
+    // The previous owner may have been heard meanwhile.
+    if (at > performance.now()) this.#begin();
+    else this.#beginNow();
   }
 
   #beginNow(): void {
