@@ -84,7 +84,7 @@ export class LineServer {
     if (!isExpected) return { answer: this.kind === 'script' && lastId === 0 ? 'away' : 'fenced', isLive };
     this.#last = { sequence: sequence + 1, id };
     this.#messages.push({ head, bytes, at: this.#time.now(), number: sequence + 1 });
-    this.#observer.stored(head.line, numbersIn(bytes));
+    this.#observer.stored(head, numbersIn(bytes));
     this.#expire();
     return { answer: 'stored', isLive };
   }

@@ -3,6 +3,7 @@ import type { Time } from '../../simulation/world.js';
 import type { FeedEvent, Gap, OwnerChanged } from '../../../src/protocol/event.js';
 import { afterEvent, afterFrame, type FeedState, noFeed } from '../../../src/protocol/feed-state.js';
 import type { Frame } from '../../../src/protocol/frame.js';
+import type { Head } from '../../../src/protocol/place.js';
 
 export type Observer = ReturnType<typeof createObserver>;
 
@@ -57,6 +58,14 @@ const maxHoldMs = 120;
 const maxFillMs = 6_000;
 const maxLookMs = 500;
 
+interface StoredFrame {
+  readonly line: string;
+  readonly gen: number;
+  readonly offset: number;
+  /** Since when the store has it. */
+  readonly at: number;
+}
+
 interface Line {
   /** The fold of all that a replica has emitted. */
   state: FeedState;
@@ -98,8 +107,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   const isNeverPaused = (): boolean => timeline.times('pause') === 0;
   const places = new Map<number, Place>();
   const counts = new Map<string, number>();
-  /** The frames that the store has: in which line, and since when. */
-  const stored = new Map<number, { readonly line: string; readonly at: number }>();
+  /** The frames that the store has, and where each generation began in the line. */
+  const stored = new Map<number, StoredFrame>();
+  const begun = new Map<number, number>();
   /** When the store last refused to answer a replica. */
   const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
@@ -146,6 +156,10 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       report(`${replica} has a gap without a number before ${number}, within a connection`);
   };
 
+  /** Whether a frame is in the line of a later one. A replaced owner may store more where the next one has begun. */
+  const isOfLine = ({ line, gen, offset }: StoredFrame, later: StoredFrame): boolean =>
+    line === later.line && [...begun].every(([other, began]) => other <= gen || other > later.gen || began > offset);
+
   /**
    * A frame that is missing must not be due while the replica shows that it's complete, and the store must lack it, or
    * have refused to answer.
@@ -153,14 +167,14 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   const checkLost = (replica: string, from: number, to: number): void => {
     const claims = lines.get(replica)?.claims ?? [];
     const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
-    const { line: storedLine } = stored.get(to) ?? {};
+    const next = stored.get(to);
     // With records that the line has refused, a reader doesn't know where the next generation but one began.
     const isSurplus = !stored.has(from) && places.get(from)?.gen !== places.get(to)?.gen;
     for (let number = from + 1; number < to; number += 1) {
       lost += 1;
-      const { at: storedAt = Infinity, line } = stored.get(number) ?? {};
-      if (storedAt < now() - maxLookMs && line === storedLine && !isRefused && !isSurplus)
-        report(`${replica} misses frame ${number}, which the store has since ${storedAt.toFixed(0)}`);
+      const kept = stored.get(number);
+      if (next && kept && kept.at < now() - maxLookMs && isOfLine(kept, next) && !isRefused && !isSurplus)
+        report(`${replica} misses frame ${number}, which the store has since ${kept.at.toFixed(0)}`);
       const due = dueAt[number] ?? 0;
       const wrong = claims.find((claim) => claim.from + maxDelayMs < due && due < claim.to - maxHoldMs);
       if (wrong && areClocksSteady())
@@ -264,8 +278,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     /** Records that a replica goes on after it stood still: what it handles and publishes now came earlier. */
     resumed: (): void => lines.forEach((line) => (line.isBroken = true)),
     /** Records that the store has frames of a line, or no longer. */
-    stored: (line: string, numbers: readonly number[]): void => {
-      for (const number of numbers) stored.set(number, { line, at: now() });
+    stored: ({ line, gen, began, offset }: Head, numbers: readonly number[]): void => {
+      begun.set(gen, began);
+      for (const [n, number] of numbers.entries()) stored.set(number, { line, gen, offset: offset + n, at: now() });
     },
     removed: (numbers: readonly number[]): void => numbers.forEach((number) => stored.delete(number)),
     /** Records that the store answers a replica: what that one emits next came earlier. */
