@@ -1,7 +1,6 @@
-import { Subject } from 'rxjs';
 import { Decoder, headOf } from '../../../src/cluster/messages.js';
-import { LineAppender } from '../../../src/log/line-appender.js';
-import { lineLimits, type LineRefusal, type LineStore, reaches, type Stored } from '../../../src/log/line-store.js';
+import type { LineRefusal } from '../../../src/log/line-store.js';
+import { type Refused, StoredLine } from '../../../src/log/stored-line.js';
 import type { Head, Place } from '../../../src/protocol/place.js';
 import type { Time } from '../../simulation/world.js';
 import { numberOf, type Observer } from './observer.js';
@@ -129,79 +128,78 @@ export interface LineLink {
 
 const pageSize = 4;
 
-/** Creates the store of a replica. */
-export const simulatedLine = (server: LineServer, link: LineLink): LineStore => {
-  const stored$ = new Subject<Stored>();
-  let appender = new SimulatedAppender(server, link, undefined, { sequence: 0, id: 0 }, stored$);
-  /** The highest generation that it was told of. */
-  let told = 0;
-  return {
-    stored$: stored$.asObservable(),
-    end: async () => {
-      const { head, last } = await link.call(() => server.end());
-      told = Math.max(told, head?.gen ?? 0);
-      appender.close();
-      appender = new SimulatedAppender(server, link, head, last, stored$);
-      return head;
-    },
-    append: (head, bytes, isAgain = false) => {
-      if (isAgain && head.gen < told) link.wrong(`sends generation ${head.gen} again, although it knows of ${told}`);
-      appender.append(head, bytes, isAgain);
-    },
-    read: async function* (from, signal) {
-      const newest = await link.call(() => server.messages.at(-1)?.number ?? 0);
-      const isNext = ({ head }: Message): boolean => reaches(head, from);
-      let next = await link.call(() => server.messages.find(isNext)?.number ?? Infinity);
-      while (next <= newest && !signal.aborted) {
-        const page = await link.call(() => server.messages.filter(({ number }) => number >= next).slice(0, pageSize));
-        if (page.length === 0) return;
-        for (const { number, bytes } of page) {
-          if (number > newest) return;
-          yield bytes;
-        }
-        next = page.at(-1)!.number + 1;
-      }
-    },
-    since: () => Promise.resolve(undefined),
-    extent: () => Promise.resolve(undefined),
-  };
-};
+interface Newest {
+  readonly last: Last;
+  readonly head: Head | undefined;
+}
 
-class SimulatedAppender extends LineAppender {
+/** The store of a replica. */
+export class SimulatedLine extends StoredLine<Newest, Message> {
   readonly #server: LineServer;
   readonly #link: LineLink;
-  #last: Last;
+  #last: Last = { sequence: 0, id: 0 };
+  /** The highest generation that it was told of. */
+  #told = 0;
 
-  constructor(server: LineServer, link: LineLink, head: Head | undefined, last: Last, stored$: Subject<Stored>) {
-    super(head, stored$);
+  constructor(server: LineServer, link: LineLink) {
+    super();
     this.#server = server;
     this.#link = link;
-    this.#last = last;
+  }
+
+  override append(head: Head, bytes: Uint8Array, isAgain = false): void {
+    if (isAgain && head.gen < this.#told)
+      this.#link.wrong(`sends generation ${head.gen} again, although it knows of ${this.#told}`);
+    super.append(head, bytes, isAgain);
   }
 
   protected get isConnected(): boolean {
     return this.#link.isConnected();
   }
 
-  protected store(head: Head, bytes: Uint8Array, isAgain: boolean): void {
+  protected newest(): Promise<Newest> {
+    return this.#link.call(() => this.#server.end());
+  }
+
+  protected follow({ last, head }: Newest): void {
+    this.#last = last;
+    this.#told = Math.max(this.#told, head?.gen ?? 0);
+  }
+
+  protected store(_head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> {
     const follows = this.#last;
     const id = this.#server.newId();
     this.#last = { sequence: follows.sequence + 1, id };
-    const timeout = setTimeout(() => this.refuse('away', new Error('No answer')), lineLimits.answerMs);
-    this.#link.publish(bytes, () => {
-      const { answer, isLive } = this.#server.append(follows, id, bytes);
-      if (this.#server.state === 'silent') return isLive && !isAgain;
-      this.#link.answer(() => {
-        clearTimeout(timeout);
-        if (answer === 'stored') this.stored(head);
-        else this.refuse(answer, new Error(answer));
+    return new Promise((resolve) => {
+      this.#link.publish(bytes, () => {
+        const { answer, isLive } = this.#server.append(follows, id, bytes);
+        const refused = answer === 'stored' ? undefined : { refused: answer, error: new Error(answer) };
+        if (this.#server.state !== 'silent') this.#link.answer(() => resolve(refused));
+        return isLive && !isAgain;
       });
-      return isLive && !isAgain;
     });
   }
 
-  protected publish(bytes: Uint8Array, refused: LineRefusal): void {
-    if (this.#server.kind === 'script' && refused === 'fenced') return;
-    this.#link.publish(bytes, () => true);
+  protected publish(bytes: Uint8Array, refused: LineRefusal): undefined {
+    if (this.#server.kind !== 'script' || refused !== 'fenced') this.#link.publish(bytes, () => true);
+  }
+
+  protected find(isFound: (head: Head) => boolean): Promise<Message | undefined> {
+    return this.#link.call(() => this.#server.messages.find(({ head }) => isFound(head)));
+  }
+
+  protected async *pages(first: Message, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]> {
+    const newest = await this.#link.call(() => this.#server.messages.at(-1)?.number ?? 0);
+    for (let next = first.number; next <= newest && !signal.aborted;) {
+      const from = next;
+      const isNext = ({ number }: Message): boolean => number >= from && number <= newest;
+      const page = await this.#link.call(() => this.#server.messages.filter(isNext).slice(0, pageSize));
+      yield page.map(({ bytes }) => bytes);
+      next = (page.at(-1)?.number ?? newest) + 1;
+    }
+  }
+
+  protected bytes(): number {
+    return 0;
   }
 }

@@ -38,24 +38,33 @@ export const passSlowlyTo = async (time: Time, end: number): Promise<void> => {
 
 /** A timer of a process. One that stood still runs it once when it goes on. */
 class Timer {
-  #isCleared = false;
-  #cancel = (): void => undefined;
+  readonly #start: () => () => void;
+  #cancel: () => void;
 
   constructor(run: () => void, delayMs: number, isRepeated: boolean) {
     const process = current;
     if (process === undefined) throw new Error('There is no process that could have a timer.');
-    const start = (): void => {
-      this.#cancel = process.later(delayMs, () => {
-        if (this.#isCleared) return;
+    this.#start = () => {
+      let isCleared = false;
+      const cancel = process.later(delayMs, () => {
+        if (isCleared) return;
+        if (isRepeated) this.refresh();
         run();
-        if (isRepeated) start();
       });
+      return () => {
+        isCleared = true;
+        cancel();
+      };
     };
-    start();
+    this.#cancel = this.#start();
+  }
+
+  refresh(): void {
+    this.clear();
+    this.#cancel = this.#start();
   }
 
   clear(): void {
-    this.#isCleared = true;
     this.#cancel();
   }
 }

@@ -29,7 +29,7 @@ import { liveSubject } from '../../../src/log/line-store.js';
 import type { Chance } from '../../simulation/chance.js';
 import type { Time } from '../../simulation/world.js';
 import { type Conditions, delayUpTo, type SimulatedEngine } from './engine.js';
-import { numbersIn, simulatedLine } from './line.js';
+import { numbersIn, SimulatedLine } from './line.js';
 import { numberOf, type Observer, payloadOf } from './observer.js';
 import { type Process, runIn } from './process.js';
 import type { Client, SimulatedService } from './service.js';
@@ -101,13 +101,14 @@ export class SimulatedReplica implements Process {
   }
 
   #createChannel(): FeedChannel {
-    const settings = { account: 'main', batchBytes: 1_024, ...timingDefaults, feed: { maxFrameBytes } };
+    const settings = { account: 'main', batchBytes: 1_024, sinceMs: 0, ...timingDefaults, feed: { maxFrameBytes } };
     return new FeedChannel('market', settings as ClusterSettings, {
       engine: this.#createEngine(),
       faults: { failed: () => undefined, worked: () => undefined, current: undefined } as unknown as EngineFaults,
       election: () => this.election,
       event: (event) => this.#emitted(event),
       show: () => undefined,
+      counts: { fetched: 0, surplus: 0 },
       heard: (report) => this.input({ type: 'heard', report }),
       error: (error) => {
         throw error;
@@ -137,7 +138,7 @@ export class SimulatedReplica implements Process {
         return known;
       },
       resubscribe: () => undefined,
-      ...(line && { line: () => simulatedLine(line, link) }),
+      ...(line && { line: () => new SimulatedLine(line, link) }),
     } as unknown as WatchedEngine;
   }
 
