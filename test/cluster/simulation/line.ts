@@ -147,10 +147,10 @@ export class SimulatedLine extends StoredLine<Newest, Message> {
     this.#link = link;
   }
 
-  override append(head: Head, bytes: Uint8Array, isAgain = false): void {
-    if (isAgain && head.gen < this.#told)
+  override append(head: Head, bytes: Uint8Array, only?: 'store' | 'live'): void {
+    if (only === 'store' && head.gen < this.#told)
       this.#link.wrong(`sends generation ${head.gen} again, although it knows of ${this.#told}`);
-    super.append(head, bytes, isAgain);
+    super.append(head, bytes, only);
   }
 
   protected get isConnected(): boolean {
