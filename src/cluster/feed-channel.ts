@@ -13,7 +13,7 @@ import type { Election, Report } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
 import { type EmitEvent, Follower, type LineCounts } from './follower.js';
-import { Decoder, encode, type FeedMessage, headOf, type MessageHead, type PlainMessage } from './messages.js';
+import { Decoder, encode, type FeedMessage, headOf, type FeedHead, type PlainMessage } from './messages.js';
 import { notBegun, Outbox, Publisher } from './publisher.js';
 
 interface FeedChannelParts {
@@ -205,7 +205,7 @@ export class FeedChannel {
     this.#begin();
   }
 
-  #append(head: MessageHead, bytes: Uint8Array): void {
+  #append(head: FeedHead, bytes: Uint8Array): void {
     if (this.#writer === undefined) this.publish(this.#subjects.feed, bytes);
     else this.#writer.append(head, bytes);
   }

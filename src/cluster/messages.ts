@@ -9,7 +9,7 @@ import type { KeyPhase } from './election/cluster-key.js';
 import type { Report } from './election/election.js';
 
 /** What each message says: of the line, its owner, and whether a place is complete. Times are by the owner's clock. */
-export interface MessageHead extends Head, Report {
+export interface FeedHead extends Head, Report {
   /**
    * While the owner's connection isn't known to be complete after this message: from when it will be, in epoch ms, or
    * `auto` if that depends on its first frame. A `gap` says when it is. `undefined` if it's complete.
@@ -17,12 +17,12 @@ export interface MessageHead extends Head, Report {
   readonly settling: 'auto' | number | undefined;
 }
 
-export interface BatchMessage extends MessageHead {
+export interface BatchMessage extends FeedHead {
   readonly kind: 'batch';
   /** Each frame gets the number of its connection in this replica, and its time in the stream. */
   readonly framesOf: (connection: number, laterMs: number) => readonly Frame[];
 }
-type Batch = Omit<BatchMessage, keyof MessageHead>;
+type Batch = Omit<BatchMessage, keyof FeedHead>;
 
 type PlainBody =
   | { readonly kind: 'event'; readonly event: LifecycleEvent }
@@ -30,7 +30,7 @@ type PlainBody =
   | { readonly kind: 'beat'; readonly event?: LifecycleEvent | undefined }
   | { readonly kind: 'end' };
 
-export type PlainMessage = MessageHead & PlainBody;
+export type PlainMessage = FeedHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
 // The layout of a message, in big-endian: version, kind, phase and length of the names (1 byte each), number of
@@ -53,13 +53,13 @@ type Kind = (typeof kinds)[number];
 
 const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
-export const headBytesOf = ({ line, owner }: MessageHead): number =>
+export const headBytesOf = ({ line, owner }: FeedHead): number =>
   headBytes + line.length + 1 + Buffer.byteLength(owner);
 
 export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
 
 /** Returns where the body begins. */
-export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: number): number => {
+export const writeHead = (bytes: Buffer, head: FeedHead, kind: Kind, count: number): number => {
   const { line, gen, after, began, owner, phase, revision, offset, frames, holes, at, complete, settling } = head;
   const names = `${line} ${owner}`;
   bytes[0] = version;
@@ -97,7 +97,7 @@ const publicEvent = (event: LifecycleEvent): LifecycleEvent =>
 const minPartBytes = 256;
 
 /** Returns the messages of a frame too large for one message of `maxBytes`. */
-export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): readonly Buffer[] => {
+export const encodeParts = (head: FeedHead, frame: Frame, maxBytes: number): readonly Buffer[] => {
   const data = payloadOf(frame);
   const begin = headBytesOf(head) + partHeadBytes;
   const partBytes = Math.max(minPartBytes, maxBytes - begin);
@@ -113,7 +113,7 @@ export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): 
 
 /** A frame whose parts haven't all arrived: the body of a batch. */
 interface Incomplete {
-  readonly head: MessageHead;
+  readonly head: FeedHead;
   readonly body: Buffer;
   received: number;
 }
@@ -145,7 +145,7 @@ export class Decoder {
     return body && Object.assign(head, body);
   }
 
-  #readBody(head: MessageHead, bytes: Buffer): Batch | PlainBody | undefined {
+  #readBody(head: FeedHead, bytes: Buffer): Batch | PlainBody | undefined {
     const kind = kinds[bytes.readUInt8(1) - 1];
     if (kind === undefined) return undefined;
     const body = bytes.subarray(bodyAt(bytes));
@@ -165,7 +165,7 @@ export class Decoder {
     }
   }
 
-  #readPart(head: MessageHead, part: Buffer): Batch | undefined {
+  #readPart(head: FeedHead, part: Buffer): Batch | undefined {
     if (part.byteLength <= partHeadBytes) return undefined;
     const [length, offset] = [part.readUInt32BE(5), part.readUInt32BE(9)];
     const data = part.subarray(partHeadBytes);
@@ -187,12 +187,12 @@ export class Decoder {
   }
 }
 
-const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
+const isSamePlace = (one: FeedHead, other: FeedHead): boolean =>
   one.gen === other.gen && one.owner === other.owner && one.offset === other.offset;
 
 const bodyAt = (bytes: Buffer): number => headBytes + bytes.readUInt8(3);
 
-const readHead = (bytes: Buffer): MessageHead | undefined => {
+const readHead = (bytes: Buffer): FeedHead | undefined => {
   if (bytes.byteLength < headBytes || bytes[0] !== version) return undefined;
   const phase = phases[bytes.readUInt8(2)];
   if (bytes.byteLength < bodyAt(bytes) || phase === undefined) return undefined;
@@ -215,7 +215,7 @@ export const headOf = (data: Uint8Array): Head | undefined =>
 
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
-const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer): Batch | undefined => {
+const readBatch = (feed: Feed, { at }: FeedHead, count: number, body: Buffer): Batch | undefined => {
   // Each frame has a head, so this keeps a forged count from causing a long loop.
   if (count === 0 || count * frameHeadBytes > body.byteLength) return undefined;
   let end = 0;

@@ -12,7 +12,7 @@ import {
   encodeParts,
   frameHeadBytes,
   headBytesOf,
-  type MessageHead,
+  type FeedHead,
   type PlainMessage,
   writeCount,
   writeFrameHead,
@@ -36,7 +36,7 @@ export class Publisher {
   /** The head of the next message. One object with plain fields, because they're read for each frame. */
   readonly #head = {
     ...{ line: notBegun, gen: 0, after: 0, began: 0, owner: '', phase: 'opening' as KeyPhase, revision: 0 },
-    ...{ offset: 0, frames: 0, holes: 0, count: 0, at: 0, complete: 0, settling: 'auto' as MessageHead['settling'] },
+    ...{ offset: 0, frames: 0, holes: 0, count: 0, at: 0, complete: 0, settling: 'auto' as FeedHead['settling'] },
   };
   /** Added to this owner's times, so the stream's times continue although its clock differs. */
   #shiftMs = 0;
@@ -47,7 +47,7 @@ export class Publisher {
   #trouble: Disconnected | undefined;
   #waiting: { readonly since: number; readonly isOffered: boolean; readonly held: Held[]; bytes: number } | undefined;
 
-  get place(): Readonly<MessageHead> {
+  get place(): Readonly<FeedHead> {
     return this.#head;
   }
 
@@ -123,7 +123,7 @@ export class Publisher {
   }
 
   /** Returns the head of a message that begins with the next frame. @param clock - its time, without the shift */
-  head(clock: number, count = 0): MessageHead {
+  head(clock: number, count = 0): FeedHead {
     // Spreading takes longer than the rest of the work for a message.
     const { line, gen, after, began, owner, phase, revision, offset, frames, holes, settling: until } = this.#head;
     const at = this.#timeAt(clock);
@@ -197,7 +197,7 @@ export class Publisher {
   }
 
   /** @param completeUntil - up to when the line is complete, if the connection isn't anymore */
-  #settle(settling: MessageHead['settling'], completeUntil: number): void {
+  #settle(settling: FeedHead['settling'], completeUntil: number): void {
     const head = this.#head;
     if (head.settling === undefined && settling !== undefined) head.complete = completeUntil;
     head.settling = settling;
@@ -232,7 +232,7 @@ interface Previous {
 /** The line of a message before its generation has begun. Followers only learn who claimed. */
 export const notBegun = noLine;
 
-const settlingAfter = (settling: MessageHead['settling'], event: LifecycleEvent): MessageHead['settling'] => {
+const settlingAfter = (settling: FeedHead['settling'], event: LifecycleEvent): FeedHead['settling'] => {
   if (event.type === 'disconnected') return 'auto';
   if (event.type === 'opened') return event.completeFrom ?? 'auto';
   // With `deliveryDelayMs`, another gap follows one that ends earlier.
@@ -261,19 +261,19 @@ const chunkBytes = 64 * 1024;
  */
 export class Outbox {
   readonly #publisher: Publisher;
-  readonly #send: (bytes: Uint8Array, head: MessageHead) => void;
+  readonly #send: (bytes: Uint8Array, head: FeedHead) => void;
   readonly #maxBytes: () => number;
   #memory: Buffer = Buffer.alloc(0);
   /** Where the next message starts in the memory, and how many frames it has. */
   #start = 0;
   #end = 0;
   #count = 0;
-  #head!: MessageHead;
+  #head!: FeedHead;
   #limit = 0;
   #isDue = false;
 
   /** @param maxBytes - returns the size limit of a message, which can change with the server */
-  constructor(publisher: Publisher, send: (bytes: Uint8Array, head: MessageHead) => void, maxBytes: () => number) {
+  constructor(publisher: Publisher, send: (bytes: Uint8Array, head: FeedHead) => void, maxBytes: () => number) {
     this.#publisher = publisher;
     this.#send = send;
     this.#maxBytes = maxBytes;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Follower } from '../../src/cluster/follower.js';
-import type { FeedMessage, MessageHead } from '../../src/cluster/messages.js';
+import type { FeedMessage, FeedHead } from '../../src/cluster/messages.js';
 import {
   createTradeFeedError,
   type FeedEvent,
@@ -41,7 +41,7 @@ const word = (event: FeedEvent | OwnerChanged): string => {
 };
 
 /** The time of a message at this offset is 1,000 ms later, unless it says another one. */
-const head = (gen: number, offset: number, fields: Partial<MessageHead> = {}): MessageHead => {
+const head = (gen: number, offset: number, fields: Partial<FeedHead> = {}): FeedHead => {
   const at = fields.at ?? 1_000 + offset;
   return {
     ...{ line: 'l', gen, after: gen - 1, began: 0, owner: `r${gen}`, phase: 'open', revision: 1 },
@@ -56,11 +56,11 @@ const framesOf = (...frames: readonly Frame[]) => ({
   framesOf: (connection: number, laterMs: number) =>
     frames.map((frame) => frameAt(frame, frame.receivedAt + laterMs, connection)),
 });
-const beat = (gen: number, offset: number, fields: Partial<MessageHead> = {}): FeedMessage => ({
+const beat = (gen: number, offset: number, fields: Partial<FeedHead> = {}): FeedMessage => ({
   ...head(gen, offset, { count: 0, ...fields }),
   kind: 'beat',
 });
-const eventOf = (gen: number, offset: number, event: LifecycleEvent, fields: Partial<MessageHead>): FeedMessage => ({
+const eventOf = (gen: number, offset: number, event: LifecycleEvent, fields: Partial<FeedHead>): FeedMessage => ({
   ...head(gen, offset, fields),
   ...{ kind: 'event', event },
 });
@@ -108,7 +108,7 @@ const stepsOf = (script: string): readonly Step[] => {
       } = groups;
       if (gen === undefined) return [Number(now), what as 'away'];
       if (!begun.has(gen)) begun.set(gen, Number(began ?? offset));
-      const fields: Partial<MessageHead> = {
+      const fields: Partial<FeedHead> = {
         ...{ line, began: begun.get(gen)!, frames: Number(frames), holes: Number(holes ?? 0) },
         phase: opening ? 'opening' : 'open',
         ...(owner && { owner }),
@@ -121,7 +121,7 @@ const stepsOf = (script: string): readonly Step[] => {
 const format =
   /^(?<now>\d+): (?:(?:(?<line>m):)?(?<gen>\d+)\.(?<offset>\d+)(?:\/(?<frames>\d+))?(?:\+(?<holes>\d+))?(?:\^(?<began>\d+))?(?:<(?<after>\d+))?(?:@(?<owner>\w+))?(?<opening>\?)?(?:~(?<settles>\d*))? )?(?<what>.*)$/;
 
-const messageOf = (what: string, gen: number, offset: number, fields: Partial<MessageHead>): FeedMessage => {
+const messageOf = (what: string, gen: number, offset: number, fields: Partial<FeedHead>): FeedMessage => {
   const [kind, reason] = what.split(' ');
   if (kind === 'BEAT') return { ...beat(gen, offset, fields), event: events[reason ?? ''] } as FeedMessage;
   if (kind === 'END') return { ...head(gen, offset, { count: 0, ...fields }), kind: 'end' };

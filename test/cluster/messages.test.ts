@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Decoder, encode, encodeParts, type FeedMessage, type MessageHead } from '../../src/cluster/messages.js';
+import { Decoder, encode, encodeParts, type FeedMessage, type FeedHead } from '../../src/cluster/messages.js';
 import { timing } from '../../src/cluster/election/timing.js';
 import { Outbox, Publisher } from '../../src/cluster/publisher.js';
 import { createTradeFeedError, Frame, type LifecycleEvent } from '../../src/index.js';
@@ -11,7 +11,7 @@ const maxFrameBytes = 1_000_000;
 const decoderOf = (self = 'self', limit = maxFrameBytes) => new Decoder('market', limit, () => self);
 
 const counts = fc.maxSafeNat();
-const heads: fc.Arbitrary<MessageHead> = fc
+const heads: fc.Arbitrary<FeedHead> = fc
   .record({
     line: fc.stringMatching(/^[\w-]{0,28}$/),
     gen: counts,
@@ -26,7 +26,7 @@ const heads: fc.Arbitrary<MessageHead> = fc
     count: fc.constant(1),
     at: fc.integer({ min: 2 ** 31, max: 8.64e15 - 2 ** 31 }),
     complete: fc.integer({ min: 0, max: 8.64e15 }),
-    settling: fc.constantFrom<MessageHead['settling']>(undefined, 'auto', 1_766_000_000_000),
+    settling: fc.constantFrom<FeedHead['settling']>(undefined, 'auto', 1_766_000_000_000),
   })
   .map((head) => (head.settling === undefined ? { ...head, complete: head.at } : head));
 const offsets = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }).filter((ms) => ms >= 0 || ms < -timing.maxSkewMs);
@@ -35,7 +35,7 @@ const payloads = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(by
  * The frames of a message: the first one was received at its time. Times don't go back, unless the clock was set back by
  * much.
  */
-const framesOf = ({ at }: MessageHead): fc.Arbitrary<readonly Frame[]> =>
+const framesOf = ({ at }: FeedHead): fc.Arbitrary<readonly Frame[]> =>
   fc
     .array(fc.tuple(payloads, fc.boolean(), offsets), { minLength: 1, maxLength: 20 })
     .map((all) =>
@@ -71,13 +71,13 @@ const plain = ({ data, isBinary, receivedAt }: Frame) => ({ data, isBinary, rece
 const framesIn = (message: FeedMessage | undefined): readonly Frame[] =>
   message?.kind === 'batch' ? message.framesOf(1, 0) : [];
 
-const head0: MessageHead = {
+const head0: FeedHead = {
   ...{ line: 'l', gen: 1, after: 0, began: 0, owner: 'a', phase: 'open', revision: 1 },
   ...{ offset: 7, frames: 7, holes: 0, count: 0, at: 1, complete: 1, settling: undefined },
 };
 
 /** An outbox whose publisher is at a head, and the messages that it sends. */
-const outboxAt = (head: Partial<MessageHead>, limit = Infinity) => {
+const outboxAt = (head: Partial<FeedHead>, limit = Infinity) => {
   const publisher = new Publisher();
   const sent: Buffer[] = [];
   Object.assign(publisher.place, { ...head0, offset: 0, frames: 0, at: 0 }, head);
@@ -95,7 +95,7 @@ const outboxAt = (head: Partial<MessageHead>, limit = Infinity) => {
   return { outbox, publisher, sent, push };
 };
 
-const bytesOf = (head: MessageHead, frames: readonly Frame[]): Buffer => {
+const bytesOf = (head: FeedHead, frames: readonly Frame[]): Buffer => {
   const { outbox, sent, push } = outboxAt(head);
   push(...frames);
   outbox.flush();

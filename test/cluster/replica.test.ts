@@ -7,7 +7,7 @@ import { readKey, writeKey } from '../../src/cluster/election/cluster-key.js';
 import type { Input } from '../../src/cluster/election/election.js';
 import { FeedRun } from '../../src/cluster/feed-run.js';
 import { type ClusterEngine, type ClusterOptions, memoryEngine } from '../../src/cluster/index.js';
-import { encode, type MessageHead } from '../../src/cluster/messages.js';
+import { encode, type FeedHead } from '../../src/cluster/messages.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { type Feed, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { resolveTicketOptions } from '../../src/feed/options.js';
@@ -20,7 +20,7 @@ import { shortTimes, startTestCluster, type TestReplica } from './support/replic
 
 const names = subjectsOf('main');
 
-const beatOf = (fields: Partial<MessageHead>): Buffer =>
+const beatOf = (fields: Partial<FeedHead>): Buffer =>
   encode({
     ...{ kind: 'beat', line: '', gen: 1, after: 0, began: 0, owner: 'other', phase: 'open', revision: 1 },
     ...{ offset: 0, frames: 0, holes: 0, count: 0, at: 1, complete: 1, settling: undefined },

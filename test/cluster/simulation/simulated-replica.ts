@@ -18,7 +18,7 @@ import { step } from '../../../src/cluster/election/step.js';
 import { timingDefaults } from '../../../src/cluster/election/timing.js';
 import type { EngineFaults, WatchedEngine } from '../../../src/cluster/engine-faults.js';
 import { FeedChannel } from '../../../src/cluster/feed-channel.js';
-import { headOf, type MessageHead } from '../../../src/cluster/messages.js';
+import { headOf, type FeedHead } from '../../../src/cluster/messages.js';
 import { OwnerOutage } from '../../../src/cluster/owner-outage.js';
 import { createLifecycle } from '../../../src/feed/lifecycle.js';
 import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../../../src/protocol/event.js';
@@ -120,7 +120,7 @@ export class SimulatedReplica implements Process {
     const { engine } = this.world;
     const { line } = engine;
     const publish = (subject: string, bytes: Uint8Array, arrive?: () => boolean): void => {
-      this.#notePublished(headOf(bytes) as MessageHead, numbersIn(bytes));
+      this.#notePublished(headOf(bytes) as FeedHead, numbersIn(bytes));
       engine.publish(this, (to) => to.#subjects.get(subject)?.next(bytes), arrive);
     };
     const link = {
