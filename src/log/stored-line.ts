@@ -30,7 +30,7 @@ export abstract class StoredLine<
   /** The newest message, stored or on its way. */
   protected last: Head | undefined;
   /** Why nothing more is stored. */
-  #refused: LineRefusal | undefined;
+  #refused: Refused | undefined;
   /** Counts the calls of `end`. */
   #turn = 0;
   #unansweredBytes = 0;
@@ -58,7 +58,7 @@ export abstract class StoredLine<
       if (isStored && this.#refused === undefined) {
         void this.hear(head, this.store(head, bytes, only === 'store'), bytes.byteLength);
         this.last = head;
-      } else if (only !== 'store') void this.#sent(bytes.byteLength, this.publish(bytes, this.#refused ?? 'away'));
+      } else this.#unstored(bytes, only, this.#refused);
     } catch (error) {
       // The client can't send it: it's too large.
       this.#refuse({ refused: 'full', error });
@@ -153,8 +153,14 @@ export abstract class StoredLine<
 
   #refuse(refused: Refused): void {
     if (this.#refused !== undefined) return;
-    this.#refused = refused.refused;
+    this.#refused = refused;
     this.#reports$.next(refused);
+  }
+
+  /** Says again why nothing is stored: after a failed `end()`, the next generation doesn't know. */
+  #unstored(bytes: Uint8Array, only: 'store' | 'live' | undefined, refused: Refused | undefined): void {
+    if (only !== 'store') void this.#sent(bytes.byteLength, this.publish(bytes, refused?.refused ?? 'away'));
+    if (refused) this.#reports$.next(refused);
   }
 }
 
