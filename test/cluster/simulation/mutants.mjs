@@ -8,16 +8,16 @@ election/following.ts, seed 15
 -displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : []
 +[]
 # no credit for a handshake without an answer
-election/owning.ts, seed 59
+election/owning.ts, seed 118
 -if (isUnanswered) addCredit(draft, state);
 # no credit for a handshake of an owner that leaves
-election/owning.ts, seed 429
+election/owning.ts, seed 176
 -if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
 # no credit for an owner whose claim the store has lost
-election/owning.ts, seed 11240, faults: engine fails over, suspend
+election/owning.ts, seed 381, faults: engine fails over, suspend
 -addCredit(draft, state, gen);
 # a credit is voided although the handshake was sent
-election/owning.ts, seed 118
+election/owning.ts, seed 139
 -if (!isOpen && !state.isSent) draft.effects.push
 +draft.effects.push
 # no compare-and-set before opening again
@@ -38,13 +38,13 @@ election/owning.ts, seed 4
 -const isExplained = credit !== undefined && remaining(state.evictions, now).length <= timing.maxEvictions;
 +const isExplained = true;
 # an owner without a lease explains an eviction
-election/owning.ts, seed 630
+election/owning.ts, seed 389
 -if (now - state.lease.at >= leaseMs) return abandon(draft, state);
 # a store that has lost data explains an eviction
-election/owning.ts, seed 44
+election/owning.ts, seed 5
 -if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
 # a generation number that was used again is not noticed
-election/draft.ts, seed 442
+election/draft.ts, seed 292
 -((known.gen === gen && isOther(known)) || isOther(followed))
 +false
 # a replica follows an owner whose frames it drops
@@ -59,20 +59,20 @@ election/following.ts, seed 4
 -if (key.phase === 'stopped') return draft.fail(other === undefined, other);
 +if (key.phase === 'stopped') return planClaim(draft, state);
 # followers accept earlier generations
-follower.ts, seed 132
--    return gen < own || (gen === own && owner !== this.#owner.id);
+follower.ts, seed 28
+-    return gen < own || (gen === own && (owner !== this.#owner.id || this.#owner.hasEnded));
 +    return false;
 # followers do not report missed frames
-follower.ts, seed 9
+follower.ts, seed 35
 -    if (have && !isNext) this.#miss(message, have);
 -    else if
 +    if
 # followers count events as missed frames
-follower.ts, seed 11
+follower.ts, seed 27
 -missedBetween(since, this.#place) : undefined;
 +this.#place.offset - since.offset : undefined;
 # an owner publishes no gap after an outage of the service
-publisher.ts, seed 7
+publisher.ts, seed 18
 -    return this.#hasOpened ||
 +    return (this.#hasOpened && event.type !== 'gap') ||
 # a connection is complete at once on the Free plan
@@ -84,11 +84,11 @@ follower.ts, seed 9
 -    // A connection that was replaced while it settled: its outage goes on.
 +    this.#endOutage(at, undefined);
 # a connection that an owner opens settles for no other replica
-publisher.ts, seed 106
+publisher.ts, seed 52
 -  if (event.type === 'opened') return event.completeFrom ?? 'auto';
 +  if (event.type === 'opened') return undefined;
 # a gap of missed messages ends while the connection settles
-follower.ts, seed 106
+follower.ts, seed 65
 -    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at, settling);
 +    if (!isEvent(message, 'gap')) this.#endOutage(at, undefined);
 # an outage of the service begins nothing
@@ -109,7 +109,7 @@ follower.ts, seed 1
 +    }
 +  }
 # time passes while an owner that was replaced has no connection
-follower.ts, seed 5542
+follower.ts, seed 369
 -    return phase === 'open' && isKnown;
 +    return true;
 # a replica that returns does not say that the connection is complete
@@ -121,7 +121,7 @@ follower.ts, seed 927
 -since && settling === undefined ? missedBetween
 +since ? missedBetween
 # a gap of missed messages has no number
-follower.ts, seed 9
+follower.ts, seed 35
 -since && settling === undefined ? missedBetween(since, this.#place) : undefined;
 +undefined;
 # the end of an owner that stood still proves that nothing is missing
@@ -129,7 +129,7 @@ publisher.ts, seed 6015
 -    if (this.#timeAt(clock) - at > timing.silentMs) this.#settle('auto', at);
 +
 # a new owner begins before the end of the previous one
-publisher.ts, seed 30
+publisher.ts, seed 33
 -    return waiting.isOffered ? waiting.since + leaseMs : heardAt + timing.silentMs;
 +    return -Infinity;
 # an outage of an owner that was replaced begins when it opens again
@@ -137,15 +137,15 @@ follower.ts, seed 38
 -    if (have && wasOpen && isReplaced(message, have))
 +    if (false as boolean)
 # no wait for the lease of an owner that does not answer
-election/following.ts, seed 1072
+election/following.ts, seed 225
 -Math.max(known.revisionAt + settings.leaseMs
 +Math.max(known.revisionAt
 # no check of the lease before a handshake
-election/owning.ts, seed 3794
+election/owning.ts, seed 485
 -return lease.phase === 'opening' && passedMs < leaseMs - marginMs && jumpMs <= marginMs;
 +return lease.phase === 'opening';
 # claims without a wait after the owner has no responder
-election/following.ts, seed 2936
+election/following.ts, seed 103
 -if (state.unanswered < 2 ||
 +if (state.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
@@ -164,30 +164,30 @@ publisher.ts, seed 1
 -    const skewMs = time === undefined ? this.#shiftMs : time - clock;
 +    const skewMs = 0;
 # no began: a reader goes on where it is, although the line has less
-../protocol/place.ts, seed 1
+../protocol/place.ts, seed 79
 -return follows(next, Math.min(have.offset, next.began), Math.max(0, have.offset - next.began));
 +return follows(next, have.offset, 0);
 # a fenced writer sends its messages again
-../log/line-writer.ts, seed 1
+../log/line-writer.ts, seed 18
 -      this.#state = 'fenced';
 -      return this.#waiting.clear();
 +      this.#state = 'recovering';
 # a reader emits what it reads, although it has it
-follower.ts, seed 1
+follower.ts, seed 369
 -    if (answer.type === 'old' ||
-+    if ((answer.type === 'old' && isLive) ||
++    if ((answer.type === 'old' && have?.gen !== message.gen) ||
 # a writer forgets what the store has refused
-../log/line-writer.ts, seed 1
+../log/line-writer.ts, seed 7
 -    this.#state = 'writing';
 +    this.#state = 'writing';
 +    this.#waiting.clear();
 # a reader does not read what is missing
-../log/line-reader.ts, seed 1
+../log/line-reader.ts, seed 9
 -    if (store && this.#lacks(message))
 +    if (store && this.#lacks(message) && this.#state.name !== 'live')
 # a reader does not go back to where a generation between two began
 ../log/line-reader.ts, seed 1
--      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from);
+-      if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from, take);
 +
 `;
 

@@ -48,8 +48,8 @@ export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
 /** A replica shows that it's complete at least this often: the owner sends a beat every 250 ms. */
 const maxStepMs = 400;
-/** An `end` can be this much later than the last beat. */
-const maxEndMs = 400;
+/** An `end` can be this much later than the last beat, and than the last frame, because a store has no beats. */
+const [maxEndMs, maxStoredEndMs] = [400, 1_500];
 /** How long a frame may take to a replica, and how long a new generation's messages may wait, both at most. */
 const maxDelayMs = 10;
 const maxHoldMs = 120;
@@ -113,6 +113,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   /** When the store last refused to answer a replica. */
   const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
+  const emitted = new Map<string, Set<number>>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
   /** When each frame of the service arrives at the owner, if none is lost. */
@@ -129,6 +130,10 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const place = places.get(number);
     if (place === undefined) return report(`${replica} emits frame ${number}, which no owner published`);
     const last = seen.get(replica);
+    const numbers = emitted.get(replica) ?? new Set();
+    emitted.set(replica, numbers);
+    if (numbers.has(number)) return report(`${replica} emits frame ${number} twice`);
+    numbers.add(number);
     seen.set(replica, {
       ...{ at: now(), number, ...place },
       ...{ missed: 0, uncounted: 0, hasGap: false, needsNumber: false },
@@ -137,7 +142,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     checkLost(replica, last.number, number);
     const { gen, index } = place;
     // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
-    if (number <= last.number && gen !== last.gen && last.hasGap && timeline.times(...losses) > 0) return;
+    // So may one that fetches, after a frame which the line has refused.
+    const isLost = timeline.times(...losses) > 0 || (stored.size > 0 && !stored.has(last.number));
+    if (number <= last.number && gen !== last.gen && last.hasGap && isLost) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
     if (number > last.number + 1 && !last.hasGap)
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);
@@ -238,7 +245,13 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     if (outage && goesOn && gap.missed !== undefined)
       report(`${replica} counts the frames of an outage whose connection settles`);
     // The `end` of an owner proves that nothing is missing before, and nobody emits it.
-    const mustBegin = outage && Math.max(outage.from + maxEndMs, beginsAt ?? Infinity, isNeverPaused() ? 0 : delayedTo);
+    const mustBegin =
+      outage &&
+      Math.max(
+        outage.from + (stored.size > 0 ? maxStoredEndMs : maxEndMs),
+        beginsAt ?? Infinity,
+        isNeverPaused() ? 0 : delayedTo,
+      );
     if (mustBegin !== undefined && gap.from > mustBegin)
       report(`${replica} reports a gap that begins ${(gap.from - outage!.from).toFixed(1)} ms after its outage`);
     if (gap.to < openedAt - 1e-3) report(`${replica} reports a gap that ends before its connection is open`);

@@ -83,15 +83,13 @@ export class SimulatedReplica implements Process {
   constructor(world: World, id: string, hasBadKey: boolean) {
     this.world = world;
     this.id = id;
-    const { time, engine, observer } = world;
+    const { time, engine } = world;
     const settings = { replica: id, since: time.now(), source: 'market', canOwn: true, ...timingDefaults } as const;
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
     this.disturbedAt = time.now();
     this.election = new Election(settings, engine.isUp());
     this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#channel = runIn(this, () => this.#createChannel());
-    // An owner that has followed nobody only knows its own clock.
-    observer.beganAlone(this.wall);
   }
 
   start(): void {
@@ -224,7 +222,10 @@ export class SimulatedReplica implements Process {
       this.world.onUncounted();
     if (next.state.name !== before.state.name)
       this.record(`${before.state.name} -> ${next.state.name} (generation ${own?.gen ?? next.gen})`);
-    channel.report(reportOf(next), isServing(next), own?.changes.at(-1)?.cause === 'hand-over');
+    const report = reportOf(next);
+    // An owner that has followed nobody only knows its own clock.
+    if (report && channel.follower.line === undefined) this.world.observer.beganAlone(this.wall);
+    channel.report(report, isServing(next), own?.changes.at(-1)?.cause === 'hand-over');
     for (const effect of effects) this.#perform(effect);
     this.#scheduleTick();
   }
