@@ -41,7 +41,7 @@ describe('every order of the events of two replicas', () => {
 testSimulation({
   room: 'cluster',
   promise: 'the replicas of an election have one owner in the end, stop only for another client, and report each loss',
-  seeds: [1_000, 50],
+  seeds: [400, 50],
   enough: ({ faults: times, counts }, runs) => {
     expect(Object.keys(times).sort()).toEqual(Object.keys(faults).sort());
     expect(counts['isStopped']).toBeGreaterThan(runs / 10);

@@ -90,6 +90,8 @@ export class LineServer {
 
   /** Returns what is wrong with it at the end of a run. @param end - where the owner's generation ends */
   problems({ gen, offset: end }: Place): readonly string[] {
+    // If a replaced owner comes between, the next message is refused, but the one after it isn't.
+    if (this.kind === 'copies') return [];
     const heads = this.messages.map(({ head }) => head).filter((head) => head.gen === gen);
     return heads.flatMap(({ offset, count }, n) => {
       const next = heads[n + 1]?.offset ?? end;
