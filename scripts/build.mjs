@@ -44,7 +44,7 @@ const withLines = (code) => {
   let from = 0;
   const lines = [];
   for (const end of [...endsIn(parseAst(code)).sort((a, b) => a - b), code.length]) {
-    if (end - from < 400 && end < code.length) continue;
+    if (end - from < 2_000 && end < code.length) continue;
     lines.push(code.slice(from, end));
     from = end;
   }
@@ -63,11 +63,13 @@ const isCommand = ({ moduleIds }) => moduleIds.every((id) => id.includes(`${comp
 const shorten = (file) => (isCommand(file) ? minify(file) : write(file, withLines(file.code)));
 
 const experimental = { attachDebugInfo: 'none' };
-const code = { platform: 'neutral', preserveEntrySignatures: 'allow-extension', experimental };
+// No module does something by reading a property or a global.
+const treeshake = { propertyReadSideEffects: false, unknownGlobalSideEffects: false };
+const code = { platform: 'neutral', preserveEntrySignatures: 'allow-extension', experimental, treeshake };
 const keepNames = { function: true, class: true };
 const target = 'es2022';
 const compress = { target, keepNames };
-const smaller = { compress, mangle: { toplevel: false, keepNames }, codegen: { removeWhitespace: true } };
+const smaller = { compress, mangle: { toplevel: true, keepNames }, codegen: { removeWhitespace: true } };
 // Small modules that several entry points or commands share. Without this, each would be a file. A page loads only `page`, `--version` only `command`.
 const groups = Object.entries({
   page: /rx-trade-feed\/protocol\/(frame\.|event\.|event-line|type-guards|validate|failures\/(?!classify))/,
