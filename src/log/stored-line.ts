@@ -31,6 +31,7 @@ export abstract class StoredLine<
   protected last: Head | undefined;
   /** Why nothing more is stored. */
   #refused: Refused | undefined;
+  #toldGen = 0;
   /** Counts the calls of `end`. */
   #turn = 0;
   #unansweredBytes = 0;
@@ -58,7 +59,7 @@ export abstract class StoredLine<
       if (isStored && this.#refused === undefined) {
         void this.hear(head, this.store(head, bytes, only === 'store'), bytes.byteLength);
         this.last = head;
-      } else this.#unstored(bytes, only, this.#refused);
+      } else this.#unstored(head, bytes, only);
     } catch (error) {
       // The client can't send it: it's too large.
       this.#refuse({ refused: 'full', error });
@@ -154,13 +155,17 @@ export abstract class StoredLine<
   #refuse(refused: Refused): void {
     if (this.#refused !== undefined) return;
     this.#refused = refused;
+    this.#toldGen = this.last?.gen ?? 0;
     this.#reports$.next(refused);
   }
 
-  /** Says again why nothing is stored: after a failed `end()`, the next generation doesn't know. */
-  #unstored(bytes: Uint8Array, only: 'store' | 'live' | undefined, refused: Refused | undefined): void {
+  #unstored({ gen }: Head, bytes: Uint8Array, only: 'store' | 'live' | undefined): void {
+    const refused = this.#refused;
     if (only !== 'store') void this.#sent(bytes.byteLength, this.publish(bytes, refused?.refused ?? 'away'));
-    if (refused) this.#reports$.next(refused);
+    // After a failed `end()`, the next generation doesn't know why nothing is stored.
+    if (refused === undefined || gen <= this.#toldGen) return;
+    this.#toldGen = gen;
+    this.#reports$.next(refused);
   }
 }
 
