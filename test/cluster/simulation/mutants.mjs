@@ -105,7 +105,7 @@ follower.ts, seed 35
 -since && settling === undefined ? missedBetween(since, this.#place) : undefined;
 +undefined;
 # the end of an owner that stood still proves that nothing is missing
-publisher.ts, seed 1070
+publisher.ts, seed 1179
 -    if (this.#timeAt(clock) - at > timing.silentMs) this.#settle('auto', at);
 +
 # a new owner begins before the end of the previous one
@@ -132,7 +132,7 @@ election/following.ts, seed 103
 election/owning.ts, seed 64, faults: key damaged, kill, pause, hand-over
 -if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
-election/following.ts, seed 1432, faults: key damaged, pause, kill
+election/following.ts, seed 771, faults: key damaged, pause, kill
 -nextRead: undefined, isUnreadable: false }
 +nextRead: undefined }
 # followers do not correct the time of a new owner
@@ -153,7 +153,7 @@ publisher.ts, seed 1
 -      return this.#waiting.clear();
 +      this.#state = 'recovering';
 # a writer forgets what the store has refused
-../log/line-writer.ts, seed 7
+../log/line-writer.ts, seed 45
 -    this.#state = 'writing';
 +    this.#state = 'writing';
 +    this.#waiting.clear();

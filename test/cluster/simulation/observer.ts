@@ -114,6 +114,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
   const emitted = new Map<string, Set<number>>();
+  /** The generations that each replica has changed to. */
+  const followed = new Map<string, number[]>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
   /** When each frame of the service arrives at the owner, if none is lost. */
@@ -175,12 +177,23 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const claims = lines.get(replica)?.claims ?? [];
     const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
     const next = stored.get(to);
+    // A generation that the next owner didn't know of isn't in the line, but who followed it drops earlier ones.
+    const hasPassed = ({ gen }: StoredFrame): boolean =>
+      (followed.get(replica) ?? []).some((other) => other > gen && other < (next?.gen ?? 0));
     // With records that the line has refused, a reader doesn't know where the next generation but one began.
     const isSurplus = !stored.has(from) && places.get(from)?.gen !== places.get(to)?.gen;
     for (let number = from + 1; number < to; number += 1) {
       lost += 1;
       const kept = stored.get(number);
-      if (next && kept && kept.at < now() - maxLookMs && isOfLine(kept, next) && !isRefused && !isSurplus)
+      if (
+        next &&
+        kept &&
+        kept.at < now() - maxLookMs &&
+        isOfLine(kept, next) &&
+        !isRefused &&
+        !isSurplus &&
+        !hasPassed(kept)
+      )
         report(`${replica} misses frame ${number}, which the store has since ${kept.at.toFixed(0)}`);
       const due = dueAt[number] ?? 0;
       const wrong = claims.find((claim) => claim.from + maxDelayMs < due && due < claim.to - maxHoldMs);
@@ -309,6 +322,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     emitted: (replica: string, event: FeedEvent | OwnerChanged): void => {
       follow(replica, event);
       if (areClocksSteady()) checkTime(replica, event);
+      if (event.type === 'owner-changed') followed.set(replica, [...(followed.get(replica) ?? []), event.generation]);
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
       if (event.type !== 'gap' || last === undefined) return;
