@@ -124,10 +124,6 @@ election/following.ts, seed 225
 election/owning.ts, seed 485
 -return lease.phase === 'opening' && passedMs < leaseMs - marginMs && jumpMs <= marginMs;
 +return lease.phase === 'opening';
-# claims without a wait after the owner has no responder
-election/following.ts, seed 103
--if (state.unanswered < 2 ||
-+if (state.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
 election/owning.ts, seed 64, faults: key damaged, kill, pause, hand-over
 -if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
