@@ -48,7 +48,7 @@ testSimulation({
     expect(counts['takeovers']).toBeGreaterThan(runs / 10);
     expect(counts['frames']).toBeGreaterThan(50 * runs);
   },
-  brokenRules: 38,
+  brokenRules: 42,
 });
 
 describe('the election in virtual time', () => {

@@ -20,6 +20,14 @@ election/owning.ts, seed 381, faults: engine fails over, suspend
 election/owning.ts, seed 139
 -if (!isOpen && !state.isSent) draft.effects.push
 +draft.effects.push
+# no compare-and-set before opening again
+election/owning.ts, seed 2635, faults: late handshakes, suspend, black hole
+-draft.write('evicted', keyOf(draft, state, isExplained ? { credits } : stopped), state.revision);
++if (!isExplained) return draft.write('evicted', keyOf(draft, state, stopped), state.revision);
++state.name = 'opening';
++state.credits = lasting(credits, now);
++state.lease = { phase: 'opening', at: now, wall: clock.wall };
++draft.effects.push({ type: 'open' });
 # every 4001 is by another client
 election/owning.ts, seed 6
 -state.name = 'evicted';
@@ -33,7 +41,7 @@ election/owning.ts, seed 4
 election/owning.ts, seed 389
 -if (now - state.lease.at >= leaseMs) return abandon(draft, state);
 # a store that has lost data explains an eviction
-election/owning.ts, seed 5
+election/owning.ts, seed 116
 -if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
 # a generation number that was used again is not noticed
 election/draft.ts, seed 292
@@ -96,10 +104,18 @@ follower.ts, seed 1
 +      this.#emit({ type: 'gap', from: to - 1, to, durationMs: 1, failure: replacedAt(to) });
 +    }
 +  }
+# time passes while an owner that was replaced has no connection
+follower.ts, seed 2647
+-    return phase === 'open' && isKnown;
++    return true;
 # a replica that returns does not say that the connection is complete
 follower.ts, seed 18
 -{ completeFrom: settling ?? at };
 +typeof settling === 'number' && { completeFrom: settling };
+# a gap of a connection that settles has a number of frames
+follower.ts, seed 2941
+-since && settling === undefined ? missedBetween
++since ? missedBetween
 # a gap of missed messages has no number
 follower.ts, seed 35
 -since && settling === undefined ? missedBetween(since, this.#place) : undefined;
@@ -146,13 +162,18 @@ publisher.ts, seed 1
 # a fenced writer sends its messages again
 ../log/line-writer.ts, seed 18
 -      this.#state = 'fenced';
--      return this.#waiting.clear();
+-      this.#messages.clear();
+-      return this.#worked();
 +      this.#state = 'recovering';
+# a reader emits what it reads, although it has it
+follower.ts, seed 9
+-    if (answer.type === 'old' ||
++    if ((answer.type === 'old' && have?.gen !== message.gen) ||
 # a writer forgets what the store has refused
 ../log/line-writer.ts, seed 45
 -    this.#state = 'writing';
 +    this.#state = 'writing';
-+    this.#waiting.clear();
++    this.#messages.clear();
 # a reader does not read what is missing
 ../log/line-reader.ts, seed 9
 -    if (store && isLater)
