@@ -24,6 +24,8 @@ interface FeedChannelParts {
   /** Shows an event that this replica doesn't emit. */
   readonly show: (event: LifecycleEvent) => void;
   readonly heard: (report: Report) => void;
+  /** The store has a later generation of the line than the one that this replica sends. */
+  readonly fenced: (gen: number) => void;
   readonly error: (error: unknown) => void;
   readonly counts: LineCounts;
 }
@@ -253,7 +255,8 @@ export class FeedChannel {
   #beginNow(): void {
     const store = this.#store;
     this.#writer?.close();
-    this.#writer = store && new LineWriter(store, { refused: (error) => this.#storeRefused(error) });
+    const { fenced } = this.#parts;
+    this.#writer = store && new LineWriter(store, { refused: (error) => this.#storeRefused(error), fenced });
     const now = performance.now();
     for (const each of this.#publisher.begin(this.follower, this.follower.timeAt(now), Date.now())) {
       if (each.type === 'frame') this.frame(each);

@@ -99,6 +99,7 @@ export class Replica implements PositionedFeed {
       event: handlers.event,
       show: handlers.show,
       heard: (report) => this.#input({ type: 'heard', report }),
+      fenced: (gen) => this.#input({ type: 'fenced', gen }),
       error: (error) => this.#end(error),
       counts: handlers.counts,
     });

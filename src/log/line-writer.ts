@@ -18,6 +18,8 @@ const [firstRetryMs, maxRetryMs] = [100, 2_000];
 interface WriterHandlers {
   /** The store has refused something, or answers again (`undefined`). */
   readonly refused: (error: unknown) => void;
+  /** A later generation continues the line. */
+  readonly fenced: (gen: number) => void;
 }
 
 /**
@@ -105,6 +107,7 @@ export class LineWriter {
     if (own && end && end.gen > own.gen) {
       this.#state = 'fenced';
       this.#messages.clear();
+      this.#handlers.fenced(end.gen);
       return this.#worked();
     }
     this.#state = 'writing';

@@ -280,6 +280,14 @@ describe('an owner', () => {
     expect(current(replica)).toMatchObject({ gen, owner: 'me' });
   });
 
+  it('claims again above a generation that only the store of the line knows', () => {
+    const replica = owner();
+    replica.give({ type: 'fenced', gen: 1 });
+    expect(current(replica)).toMatchObject({ gen: 1, owner: 'me' });
+    replica.give({ type: 'fenced', gen: 3 });
+    expect(current(replica)).toMatchObject({ gen: 4, owner: 'me', credits: [{ gen: 3, leftMs: 65_000 }] });
+  });
+
   it('stops when the replica that asks knows a later generation, and does not overwrite the stop of that one', () => {
     const replica = owner();
     overwrite(replica, { gen: 2, owner: '', phase: 'stopped' });

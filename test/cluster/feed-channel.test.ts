@@ -48,6 +48,7 @@ const replicaOf = (memory: ClusterEngine, id: string, options: Partial<ClusterOp
     event: (event) => events.push(event),
     show: () => undefined,
     heard: (report) => heard.push(report),
+    fenced: () => undefined,
     error: (error) => {
       throw error;
     },

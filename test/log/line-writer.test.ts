@@ -10,7 +10,7 @@ const away = { refused: 'away', error: new Error('away') } as const;
 
 /** A writer that has appended messages of `bytes` at the offsets below `count`, and what its store receives. */
 const start = (count: number, bytes = 10) => {
-  const [again, live, refused]: [number[], number[], unknown[]] = [[], [], []];
+  const [again, live, refused, fenced]: [number[], number[], unknown[], number[]] = [[], [], [], []];
   const end = jest.fn<LineStore['end']>();
   const store: LineStore = {
     ...{ end, stored$: NEVER },
@@ -22,12 +22,15 @@ const start = (count: number, bytes = 10) => {
     since: () => Promise.resolve(undefined),
     extent: () => Promise.resolve(undefined),
   };
-  const writer = new LineWriter(store, { refused: (error) => refused.push(error) });
+  const writer = new LineWriter(store, {
+    refused: (error) => refused.push(error),
+    fenced: (gen) => fenced.push(gen),
+  });
   const append = (from: number, to: number): void => {
     for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes));
   };
   append(0, count);
-  return { writer, append, again, live, refused, end, [Symbol.dispose]: () => writer.close() };
+  return { writer, append, again, live, refused, fenced, end, [Symbol.dispose]: () => writer.close() };
 };
 
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
@@ -65,7 +68,7 @@ describe('a writer of a line', () => {
     expect(test.again).toEqual(numbers(9, 25));
   });
 
-  it('sends nothing again if a later generation continues the line', async () => {
+  it('sends nothing again if a later generation continues the line, and says which', async () => {
     using _timers = fakeTimers();
     using test = start(3);
     test.end.mockResolvedValue(headAt(1, 3));
@@ -77,6 +80,7 @@ describe('a writer of a line', () => {
     expect(test.again).toEqual([]);
     expect(test.end).toHaveBeenCalledTimes(1);
     expect(test.refused).toEqual([undefined]);
+    expect(test.fenced).toEqual([3]);
   });
 
   it('asks a store that does not answer again after 100 ms, then later, up to 2 s, and at once when it is back', async () => {

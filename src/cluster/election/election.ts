@@ -83,6 +83,8 @@ export type Input =
   | { readonly type: 'ask'; readonly id: number; readonly result: Report | 'no-responders' | 'no-answer' }
   | { readonly type: 'heard'; readonly report: Report }
   | { readonly type: 'asked'; readonly question: Ownership }
+  /** The store of the line has messages of this generation, and takes none of an earlier one. */
+  | { readonly type: 'fenced'; readonly gen: number }
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
   /** `handshake`: the feed has a ticket, and waits for permission to send its handshake. */

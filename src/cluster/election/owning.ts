@@ -39,6 +39,9 @@ const owner: Rules<Owning> = {
   'stop-notice': (_, state) => {
     state.sync = 'read';
   },
+  fenced: (_, state, { gen }) => {
+    if (gen > state.gen) suspectLater(state, gen);
+  },
   // A replica claimed this generation, and gave up before it sent a handshake. The credit of that claim, the newest one,
   // is free again; older credits of the generation belong to handshakes that were sent.
   voided: (_, state, { gen }) => {
@@ -127,7 +130,7 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
     },
   },
   evicted: owner,
-  releasing: { ...owner, 'hand-over': undefined },
+  releasing: { ...owner, 'hand-over': undefined, fenced: undefined },
 };
 
 const callNext = (draft: Draft, state: Owning): void => {

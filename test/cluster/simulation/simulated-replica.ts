@@ -108,6 +108,7 @@ export class SimulatedReplica implements Process {
       show: () => undefined,
       counts: { fetched: 0, surplus: 0 },
       heard: (report) => this.input({ type: 'heard', report }),
+      fenced: (gen) => this.input({ type: 'fenced', gen }),
       error: (error) => {
         throw error;
       },
