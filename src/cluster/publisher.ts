@@ -58,6 +58,7 @@ export class Publisher {
    */
   report({ gen, owner, phase, revision }: Report, now: number, isOffered: boolean): void {
     const head = this.#head;
+    const wasWaiting = this.#waiting !== undefined;
     if (gen !== head.gen) {
       // An open connection continues in the new generation.
       [this.#hasOpened, this.#trouble] = [this.#hasOpened && phase === 'open', undefined];
@@ -67,8 +68,8 @@ export class Publisher {
       head.line = notBegun;
     }
     this.#isOpen &&= phase === 'open';
-    // One that was replaced has no connection, either, although no event says so.
-    if (!this.#hasOpened || phase !== 'open') this.#settle('auto', head.at);
+    // One that was replaced has no connection, either, although no event says so. What waits is of before.
+    if (!wasWaiting && (!this.#hasOpened || phase !== 'open')) this.#settle('auto', head.at);
     Object.assign(head, { gen, owner, phase, revision });
   }
 
@@ -166,7 +167,9 @@ export class Publisher {
     if (event.type === 'opened') this.#isOpen = true;
     const clock = event.type === 'gap' ? event.to : event.at;
     const endedAt = event.type === 'disconnected' ? event.failure.endedAt + this.#shiftMs : Infinity;
-    this.#settle(settlingAfter(this.#head.settling, event), Math.min(this.#timeAt(clock), endedAt));
+    // Without a `disconnected` before it, the last connection was replaced some time before.
+    const completeUntil = event.type === 'opened' ? this.#head.at : Math.min(this.#timeAt(clock), endedAt);
+    this.#settle(settlingAfter(this.#head.settling, event), completeUntil);
     const head = this.head(clock, 1);
     const { offset, frames, holes } = afterRecord(head, event, head.at);
     Object.assign(this.#head, { offset, frames, holes });
@@ -190,9 +193,9 @@ export class Publisher {
    * still may have been replaced long before.
    */
   end(gen: number, clock: number): PlainMessage | undefined {
-    const { gen: own, line, at } = this.#head;
+    const { gen: own, line, at, phase } = this.#head;
     if (gen !== own || line === notBegun) return undefined;
-    if (this.#timeAt(clock) - at > timing.silentMs) this.#settle('auto', at);
+    if (phase !== 'open' || this.#timeAt(clock) - at > timing.silentMs) this.#settle('auto', at);
     return { ...this.head(clock), kind: 'end' };
   }
 

@@ -140,6 +140,20 @@ describe('an owner', () => {
     expect(publisher.beat(1_007)).toMatchObject({ settling: 'auto', complete: 1_005 });
   });
 
+  it('was complete in what has waited since before its connection was replaced', () => {
+    const publisher = begun();
+    publisher.accepts(opened);
+    for (const event of [opened, gapAt(1_000)]) publisher.event(event);
+    publisher.report(reportOf(3), 0, false);
+    publisher.hold(frameOf('a'));
+    publisher.report(reportOf(3, 'opening'), 0, false);
+    publisher.begin({ ...previous, emitted: { gen: 2, owner: 'self' } }, undefined, 1_010);
+    expect(publisher.frame(frameOf('a', 1_005))).toMatchObject({ settling: undefined, complete: 1_005 });
+    expect(publisher.event({ ...opened, at: 1_200 })).toMatchObject({ settling: 'auto', complete: 1_005 });
+    publisher.event(gapAt(1_200));
+    expect(publisher.end(3, 1_205)).toMatchObject({ settling: 'auto', complete: 1_200 });
+  });
+
   it('adds to its clock what continues the time of the stream, until that is right again', () => {
     const publisher = new Publisher();
     const line = startOf('l');
