@@ -128,10 +128,8 @@ export class LineReader<M extends Head> {
   async #fill(store: LineStore, message: M, reading: Reading<M>): Promise<void> {
     const isOver = (): boolean => !this.#isMissing(message, reading) || this.#closed.signal.aborted;
     for (;;) {
-      const answer = between(this.#parts.place(), message);
-      await this.#ask(() =>
-        answer.type === 'hole' ? this.#readFrom(store, answer.from) : this.#readPast(store, message.at),
-      );
+      const from = missingBefore(this.#parts.place(), message);
+      await this.#ask(() => (from === undefined ? this.#readPast(store, message.at) : this.#readFrom(store, from)));
       if (isOver() || performance.now() >= reading.until) break;
       await new Promise((resolve) => setTimeout(resolve, lookMs));
     }
@@ -149,7 +147,7 @@ export class LineReader<M extends Head> {
   }
 
   #lacks(message: M): boolean {
-    return between(this.#parts.place(), message).type === 'hole';
+    return missingBefore(this.#parts.place(), message) !== undefined;
   }
 
   /** Begins with the past, or at the end. */
@@ -203,6 +201,15 @@ const keep = <M>(reading: Reading<M>, message: M, bytes: number): void => {
   if (reading.isFull) return;
   reading.messages.push(message);
   reading.bytes += bytes;
+};
+
+/** From which offset on a reader lacks what a line has before a message; `undefined` if it lacks nothing. */
+const missingBefore = (place: Place | undefined, message: Head): number | undefined => {
+  const answer = between(place, message);
+  if (answer.type === 'hole') return answer.from;
+  // Nothing of the line that continues has arrived. It may also begin with this message.
+  const isLater = answer.type === 'other' && place !== undefined && message.gen > place.gen;
+  return isLater && (message.offset > message.began || message.after > place.gen) ? 0 : undefined;
 };
 
 /** From which offset on a reader lacks what a line has up to its last message; `undefined` if it has all. */

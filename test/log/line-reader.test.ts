@@ -109,6 +109,24 @@ describe('a reader of a line', () => {
     expect(test.seen).toEqual([...records(1, 0, 6), ...records(2, 4, 9), '3:9']);
   });
 
+  it.each<[string, Head, readonly string[]]>([
+    ['is of its first generation', message(2, 4, 5, { line: 'b', began: 3 }), ['2:3', '2:4']],
+    ['is of a later one', message(3, 4, 5, { line: 'b', began: 4 }), ['2:3', '3:4']],
+  ])('reads another line from its beginning if a live message %s', async (_, live, more) => {
+    using test = start();
+    test.receive(message(1, 0, 3));
+    test.append(message(2, 3, 4, { line: 'b', began: 3 }));
+    test.receive(live);
+    await test.reader.finish();
+    expect(test.seen).toEqual([...records(1, 0, 3), '-', ...more]);
+  });
+
+  it('does not wait for what comes before the beginning of another line', () => {
+    using test = start();
+    test.receive(message(1, 0, 3), message(2, 0, 1, { line: 'b', after: 0 }));
+    expect(test.seen).toEqual([...records(1, 0, 3), '-', '2:0']);
+  });
+
   it('goes on waiting when a message comes again, late', async () => {
     using _timers = fakeTimers();
     using test = start();
