@@ -48,7 +48,7 @@ testSimulation({
     expect(counts['takeovers']).toBeGreaterThan(runs / 10);
     expect(counts['frames']).toBeGreaterThan(50 * runs);
   },
-  brokenRules: 42,
+  brokenRules: 44,
 });
 
 describe('the election in virtual time', () => {
