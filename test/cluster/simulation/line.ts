@@ -90,13 +90,14 @@ export class LineServer {
 
   /** Returns what is wrong with it at the end of a run. @param end - where the owner's generation ends */
   problems({ gen, offset: end }: Place): readonly string[] {
-    // If a replaced owner comes between, the next message is refused, but the one after it isn't.
-    if (this.kind === 'copies') return [];
-    const heads = this.messages.map(({ head }) => head).filter((head) => head.gen === gen);
-    return heads.flatMap(({ offset, count }, n) => {
-      const next = heads[n + 1]?.offset ?? end;
+    const own = this.messages.filter(({ head }) => head.gen === gen);
+    return own.flatMap(({ head: { offset, count }, number }, n) => {
+      const next = own[n + 1];
+      const [from, to] = [offset + count, next?.head.offset ?? end];
+      // With copies, the message after one of a replaced owner is refused, but those after it have the right sequence.
+      const isPassedOver = this.kind === 'copies' && next !== undefined && next.number > number + 1;
       // What is sent again may come twice.
-      return next > offset + count ? [`the store lacks ${offset + count} to ${next} of generation ${gen}`] : [];
+      return to > from && !isPassedOver ? [`the store lacks ${from} to ${to} of generation ${gen}`] : [];
     });
   }
 
