@@ -166,7 +166,8 @@ export class SimulatedLine extends StoredLine<Newest, Message> {
 
   protected follow({ last, head }: Newest): void {
     this.#last = last;
-    this.#told = Math.max(this.#told, head?.gen ?? 0);
+    // One that has lost all has no later generation, either.
+    this.#told = head ? Math.max(this.#told, head.gen) : 0;
   }
 
   protected store(_head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> {
