@@ -322,6 +322,12 @@ describe('an owner', () => {
     replica.give({ type: 'voided', gen: 4 });
     expect(replica.state.credits).toEqual([ofHandshake]);
   });
+
+  it('voids no credit while an earlier handshake, after which a connection has opened and ended, can still arrive', () => {
+    const ended: Input = { type: 'disconnected', isUnanswered: false };
+    expect(owner().give(ended, heard({ gen: 2 }))).toContain('voided');
+    expect(ownerWithCredit().give(ended, heard({ gen: 2 }))).not.toContain('voided');
+  });
 });
 
 describe('an owner whose connection was replaced', () => {

@@ -76,9 +76,9 @@ const serving: Rules<Owning> = {
     if (gen > state.gen || isOther) suspectLater(state, gen);
   },
   disconnected: (draft, state, { isUnanswered }) => {
-    // A later attempt that fails before its handshake doesn't stop an earlier, unanswered handshake from arriving.
+    // A later attempt doesn't stop an earlier, unanswered handshake from arriving, even if it has had a connection.
     const canArrive = isUnanswered || remaining(state.credits, draft.now).some(({ gen }) => gen === state.gen);
-    state.isSent = phaseOf(state) === 'opening' && state.isSent && canArrive;
+    state.isSent &&= canArrive;
     state.name = 'opening';
     // A leaving owner opens nothing: its late handshake could replace the next owner's connection.
     if (draft.election.isLeaving) return release(draft, state);
