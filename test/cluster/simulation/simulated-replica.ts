@@ -77,6 +77,8 @@ export class SimulatedReplica implements Process {
   #tickAt = Infinity;
   /** The last write whose result has arrived in time. */
   #lastWrite: { readonly revision: number; readonly at: number; readonly evictions: number } | undefined;
+  /** The revision of its last write in the store. It reads that one if the result doesn't arrive. */
+  #storedRevision: number | undefined;
   #answer: Report | undefined;
 
   /** @param hasBadKey - the service refuses its key */
@@ -365,8 +367,10 @@ export class SimulatedReplica implements Process {
       const result = store.write(key, expected);
       // The store may have rolled back to just this owner's last write, and lost a newer claim, before its lease ended.
       const { revision, at = 0 } = this.#lastWrite ?? {};
-      const isExact = store.highest() > gen && expected === revision && sentAt - at < timingDefaults.leaseMs;
+      const isOwn = expected === revision || expected === this.#storedRevision;
+      const isExact = store.highest() > gen && isOwn && sentAt - at < timingDefaults.leaseMs;
       if (phase === 'stopped' && result.type === 'written') this.world.onStopWritten(isExact);
+      if (result.type === 'written') this.#storedRevision = result.revision;
       return result;
     });
   }
