@@ -70,7 +70,7 @@ export class Follower implements PositionedFeed {
   receive(received: FeedMessage, now: number, origin: Origin = 'live'): void {
     if (received.line === notBegun || this.#isOutdated(received)) return;
     const laterMs = this.#laterMs(received, now);
-    const message = later(received, laterMs);
+    const message = later(received, laterMs, this.#lead.ms + now);
     const have = this.#place;
     const answer = between(have, message);
     const isNext = answer.type === 'next';
@@ -329,16 +329,21 @@ export class Follower implements PositionedFeed {
   }
 }
 
-const later = (message: FeedMessage, ms: number): FeedMessage => {
+/** @param now - the stream's time. Frames of one message can be of a longer time than the first one is late. */
+const later = (message: FeedMessage, ms: number, now: number): FeedMessage => {
   if (ms === 0) return message;
   const { at, complete, settling } = message;
+  const latest = Math.max(now, at + ms);
   const times = {
     at: at + ms,
     complete: complete + ms,
     settling: typeof settling === 'number' ? settling + ms : settling,
   };
-  if (message.kind === 'batch')
-    return { ...message, ...times, framesOf: (connection) => message.framesOf(connection, ms) };
+  if (message.kind === 'batch') {
+    const framesOf = (connection: number): readonly Frame[] =>
+      message.framesOf(connection, ms).map((frame) => frameAt(frame, Math.min(frame.receivedAt, latest), connection));
+    return { ...message, ...times, framesOf };
+  }
   return 'event' in message && message.event
     ? { ...message, ...times, event: shifted(message.event, ms) }
     : { ...message, ...times };

@@ -341,6 +341,17 @@ describe('a follower', () => {
     ]);
   });
 
+  it('emits no frame ahead of the time, although the first one of the message has to come later than it says', () => {
+    const frames = [2_000, 2_500, 4_500].map((at) => frameOf('b', at));
+    const { events } = follow(
+      '0: 1.0 a',
+      [500, beat(1, 1, { at: 3_000 })],
+      [2_000, { ...beat(2, 1, { began: 1, at: 2_000 }), ...framesOf(...frames) }],
+    );
+    const times = events.flatMap((event) => (event.type === 'frame' ? [event.receivedAt] : []));
+    expect(times).toEqual([1_000, 3_000, 3_500, 4_500]);
+  });
+
   it('begins the gap of a new owner where the line was complete at the end of the previous one', () => {
     const end: FeedMessage = { ...head(1, 1, { at: 3_700, complete: 1_000, settling: 'auto', count: 0 }), kind: 'end' };
     const { events } = follow(
