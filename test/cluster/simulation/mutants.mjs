@@ -28,6 +28,10 @@ election/owning.ts, seed 2635, faults: late handshakes, suspend, black hole
 +state.credits = lasting(credits, now);
 +state.lease = { phase: 'opening', at: now, wall: clock.wall };
 +draft.effects.push({ type: 'open' });
+# a credit is voided although a handshake before the last connection can arrive
+election/owning.ts, seed 54301
+-state.isSent &&= canArrive;
++state.isSent &&= phaseOf(state) === 'opening' && canArrive;
 # every 4001 is by another client
 election/owning.ts, seed 6
 -state.name = 'evicted';
@@ -151,6 +155,10 @@ election/following.ts, seed 771, faults: key damaged, pause, kill
 follower.ts, seed 79
 -    if (have.gen !== gen) return Math.max(0, have.at - at);
 +    if (have.gen !== gen) return 0;
+# the frames of a late message are as late as its first one
+follower.ts, seed 202080
+-Math.min(frame.receivedAt, latest)
++frame.receivedAt
 # a new owner does not continue the time
 publisher.ts, seed 1
 -    const skewMs = time === undefined ? this.#shiftMs : time - clock;
