@@ -190,7 +190,7 @@ export class Publisher {
 
   /**
    * Returns a generation's last message; `undefined` if this replica doesn't publish that generation. One that stood
-   * still may have been replaced long before.
+   * still may have been replaced long before; another one was before it has begun.
    */
   end(gen: number, clock: number): PlainMessage | undefined {
     const { gen: own, line, at, phase } = this.#head;

@@ -222,6 +222,16 @@ describe('an owner', () => {
     expect(areAccepted()).toEqual([false, true, true]);
   });
 
+  it('is not complete at its end if its connection was replaced before it has begun', () => {
+    const publisher = claimed();
+    const held = [opened, gapAt(1_100)];
+    for (const each of held) publisher.hold(each);
+    publisher.report(reportOf(2, 'opening'), 1_200, false);
+    publisher.begin(previous, undefined, 1_300);
+    for (const each of held) publisher.event(each);
+    expect(publisher.end(2, 1_300)).toMatchObject({ at: 1_300, complete: 1_100, settling: 'auto' });
+  });
+
   it('ends the generation that it has begun, and is not complete at its end if it stood still before', () => {
     expect(claimed().end(2, 1_000)).toBeUndefined();
     const publisher = begun();

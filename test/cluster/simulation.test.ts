@@ -48,7 +48,7 @@ testSimulation({
     expect(counts['takeovers']).toBeGreaterThan(runs / 10);
     expect(counts['frames']).toBeGreaterThan(50 * runs);
   },
-  brokenRules: 46,
+  brokenRules: 47,
 });
 
 describe('the election in virtual time', () => {

@@ -128,6 +128,10 @@ follower.ts, seed 35
 publisher.ts, seed 1179
 -phase !== 'open' || this.#timeAt(clock) - at > timing.silentMs
 +phase !== 'open'
+# the end of an owner that was replaced before it has begun proves that nothing is missing
+publisher.ts, seed 307777
+-phase !== 'open' || this.#timeAt(clock) - at > timing.silentMs
++this.#timeAt(clock) - at > timing.silentMs
 # a new owner begins before the end of the previous one
 publisher.ts, seed 33
 -    return waiting.isOffered ? waiting.since + leaseMs : heardAt + timing.silentMs;
