@@ -81,11 +81,13 @@ interface Line {
   /** Whether it wasn't complete since the last claim. */
   isBroken: boolean;
   isAfterGap: boolean;
+  /** Whether the last connection opened earlier than the replica says, because its `opened` comes from the store. */
+  isLate: boolean;
 }
 
 const newLine = (): Line => ({
   ...{ state: noFeed, newestAt: undefined, claims: [], gap: undefined, openedAt: -Infinity },
-  ...{ beginsAt: undefined, delayedTo: -Infinity, isBroken: true, isAfterGap: false },
+  ...{ beginsAt: undefined, delayedTo: -Infinity, isBroken: true, isAfterGap: false, isLate: false },
 });
 
 /** Whether the connection isn't known to be complete, although it was open when the last event came. */
@@ -110,7 +112,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   /** The frames that the store has, and where each generation began in the line. */
   const stored = new Map<number, StoredFrame>();
   const begun = new Map<number, number>();
-  /** When the store last refused to answer a replica. */
+  /** When the store last answered a replica, and when it last refused to. */
+  const answeredAt = new Map<string, number>();
   const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
   const emitted = new Map<string, Set<number>>();
@@ -215,6 +218,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     if (event.type === 'opened') {
       const { at, completeFrom = at + fixedDelayMs } = event;
       line.openedAt = at;
+      line.isLate = answeredAt.get(replica) === now();
       if (completeFrom > at) line.delayedTo = completeFrom;
       // The time of the stream may wait for the clock of the owner, whose connection settles meanwhile.
       else if (completeFrom < at) line.delayedTo = at;
@@ -254,7 +258,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const { outage } = line.state;
     // For all that fold the events, the outage would go on after its gap. If the replica has handled its first messages
     // late, a fixed delay ends earlier than its `opened` says.
-    const goesOn = isSettling(line.state) && (isNeverPaused() || line.state.settling?.isFixed !== true);
+    const isInTime = isNeverPaused() && !line.isLate;
+    const goesOn = isSettling(line.state) && (isInTime || line.state.settling?.isFixed !== true);
     if (outage && goesOn && gap.missed !== undefined)
       report(`${replica} counts the frames of an outage whose connection settles`);
     // The `end` of an owner proves that nothing is missing before, and nobody emits it.
@@ -313,6 +318,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     read: (replica: string, isGood: boolean): void => {
       const line = lines.get(replica);
       if (line) line.isBroken = true;
+      answeredAt.set(replica, now());
       if (!isGood) refusedAt.set(replica, now());
     },
     /** Records a frame that the service has seen. */
