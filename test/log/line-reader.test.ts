@@ -103,7 +103,7 @@ describe('a reader of a line', () => {
   it('reads again from where the generation between two began, if that was before its own place', async () => {
     using test = start();
     const second = { began: 4 };
-    test.append(message(1, 0, 4), message(2, 4, 8, second), message(2, 8, 9, second));
+    test.append(message(1, 0, 4), message(2, 4, 5, second), message(2, 5, 9, second));
     test.receive(message(1, 0, 6), message(3, 9, 10, { began: 9 }));
     await test.reader.finish();
     expect(test.seen).toEqual([...records(1, 0, 6), ...records(2, 4, 9), '3:9']);
