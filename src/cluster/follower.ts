@@ -82,7 +82,7 @@ export class Follower implements PositionedFeed {
     if (origin === 'missed') this.#counts.fetched += message.count - skip;
     if ('surplus' in answer) this.#counts.surplus += answer.surplus;
     const { from: openedAt } = this.#opened;
-    const wasOpen = this.#connection === 'open';
+    const wasOpen = this.#connection === 'open' || this.#connection === 'away';
     this.#owner = { gen: message.gen, id: message.owner, hasEnded: message.kind === 'end', laterMs };
     if (have && isNew && this.#connection !== 'new') this.#changeOwner(message, have);
     if (have && !isNext) this.#miss(message, have);
