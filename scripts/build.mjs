@@ -44,7 +44,7 @@ const withLines = (code) => {
   let from = 0;
   const lines = [];
   for (const end of [...endsIn(parseAst(code)).sort((a, b) => a - b), code.length]) {
-    if (end - from < 2_000 && end < code.length) continue;
+    if (end - from < 300 && end < code.length) continue;
     lines.push(code.slice(from, end));
     from = end;
   }
