@@ -22,7 +22,8 @@ interface Seen extends Place {
   missed: number;
   /** How many more those without a number can stand for: what was published before. */
   uncounted: number;
-  hasGap: boolean;
+  /** When the newest gap since the last frame came. */
+  gapAt: number | undefined;
   /** Whether a gap should have had a number, unless it's of an outage of the service. */
   needsNumber: boolean;
 }
@@ -141,20 +142,20 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     numbers.add(number);
     seen.set(replica, {
       ...{ at: now(), number, ...place },
-      ...{ missed: 0, uncounted: 0, hasGap: false, needsNumber: false },
+      ...{ missed: 0, uncounted: 0, gapAt: undefined, needsNumber: false },
     });
     if (last === undefined) return;
-    checkLost(replica, last.number, number);
+    checkLost(replica, last, number);
     const { gen, index } = place;
     // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
     // So may one that fetches, after a frame which the line has refused.
     const isLost = timeline.times(...losses) > 0 || (stored.size > 0 && !stored.has(last.number));
-    if (number <= last.number && gen !== last.gen && last.hasGap && isLost) return;
+    if (number <= last.number && gen !== last.gen && last.gapAt !== undefined && isLost) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
-    if (number > last.number + 1 && !last.hasGap)
+    if (number > last.number + 1 && last.gapAt === undefined)
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);
     if (gen !== last.gen) {
-      if (!last.hasGap) report(`${replica} has no gap at generation ${gen}`);
+      if (last.gapAt === undefined) report(`${replica} has no gap at generation ${gen}`);
       const unseen = (counts.get(last.gen) ?? 0) - last.index - 1;
       if (unseen > 0 && timeline.times(...disturbing) === 0)
         report(`${replica} misses the last ${unseen} frames of generation ${last.gen}, although nothing is lost`);
@@ -176,7 +177,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
    * A frame that is missing must not be due while the replica shows that it's complete, and the store must lack it, or
    * have refused to answer.
    */
-  const checkLost = (replica: string, from: number, to: number): void => {
+  const checkLost = (replica: string, { number: from, gapAt = now() }: Seen, to: number): void => {
     const claims = lines.get(replica)?.claims ?? [];
     const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
     const next = stored.get(to);
@@ -191,7 +192,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       if (
         next &&
         kept &&
-        kept.at < now() - maxLookMs &&
+        kept.at < gapAt - maxLookMs &&
         isOfLine(kept, next) &&
         !isRefused &&
         !isSurplus &&
@@ -332,7 +333,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
       if (event.type !== 'gap' || last === undefined) return;
-      last.hasGap = true;
+      last.gapAt = now();
       if (event.missed !== undefined) last.missed += event.missed;
       else last.uncounted = (counts.get(last.gen) ?? 0) - last.index - 1 - last.missed;
       // While a connection settles for a fixed time, frames arrive, and others may be missing.
