@@ -22,8 +22,9 @@ interface Seen extends Place {
   missed: number;
   /** How many more those without a number can stand for: what was published before. */
   uncounted: number;
-  /** When the newest gap since the last frame came. */
+  /** When the newest gap since the last frame came, and when the owner's connection ended after that frame. */
   gapAt: number | undefined;
+  endedAt: number | undefined;
   /** Whether a gap should have had a number, unless it's of an outage of the service. */
   needsNumber: boolean;
 }
@@ -142,7 +143,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     numbers.add(number);
     seen.set(replica, {
       ...{ at: now(), number, ...place },
-      ...{ missed: 0, uncounted: 0, gapAt: undefined, needsNumber: false },
+      ...{ missed: 0, uncounted: 0, gapAt: undefined, endedAt: undefined, needsNumber: false },
     });
     if (last === undefined) return;
     checkLost(replica, last, number);
@@ -177,7 +178,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
    * A frame that is missing must not be due while the replica shows that it's complete, and the store must lack it, or
    * have refused to answer.
    */
-  const checkLost = (replica: string, { number: from, gapAt = now() }: Seen, to: number): void => {
+  const checkLost = (replica: string, { number: from, gapAt = now(), ...last }: Seen, to: number): void => {
     const claims = lines.get(replica)?.claims ?? [];
     const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
     const next = stored.get(to);
@@ -189,10 +190,13 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     for (let number = from + 1; number < to; number += 1) {
       lost += 1;
       const kept = stored.get(number);
+      const { gen, connection } = places.get(number) ?? {};
+      // A reader that has a later record doesn't go back.
+      const passedAt = gen === last.gen && connection === last.connection ? (last.endedAt ?? gapAt) : gapAt;
       if (
         next &&
         kept &&
-        kept.at < gapAt - maxLookMs &&
+        kept.at < passedAt - maxLookMs &&
         isOfLine(kept, next) &&
         !isRefused &&
         !isSurplus &&
@@ -206,9 +210,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
           `${replica} is complete from ${wrong.from.toFixed(0)} to ${wrong.to.toFixed(0)}, but frame ${number}, due at ${due.toFixed(0)}, is missing`,
         );
     }
-    const last = claims.at(-1);
+    const claim = claims.at(-1);
     const line = lines.get(replica);
-    if (line) line.claims = last ? [last] : [];
+    if (line) line.claims = claim ? [claim] : [];
   };
 
   /** Folds what a replica emits, as every window does, and notes when it's complete. */
@@ -332,6 +336,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       if (event.type === 'owner-changed') followed.set(replica, [...(followed.get(replica) ?? []), event.generation]);
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
+      if (last && event.type === 'disconnected' && !event.failure.code.startsWith('cluster')) last.endedAt ??= now();
       if (event.type !== 'gap' || last === undefined) return;
       last.gapAt = now();
       if (event.missed !== undefined) last.missed += event.missed;
