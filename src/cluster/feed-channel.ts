@@ -215,9 +215,9 @@ export class FeedChannel {
   async #askExtent(isConnected: boolean): Promise<void> {
     try {
       this.extent = isConnected ? await this.#store?.extent() : undefined;
-    } catch {
-      // No replica needs it. If the store refuses more, `refused` says so.
+    } catch (error) {
       this.extent = undefined;
+      this.#storeRefused(error);
     }
   }
 

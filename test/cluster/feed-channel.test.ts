@@ -218,7 +218,7 @@ describe('the channel of a replica', () => {
     expect(follower.texts()).toEqual([...texts.slice(1), 'last']);
   });
 
-  it('asks every 5 s what the store holds', async () => {
+  it('asks every 5 s what the store holds, and says so if the store refuses that', async () => {
     using _timers = fakeTimers();
     const engine = memoryEngine();
     let isRefused = false;
@@ -240,6 +240,9 @@ describe('the channel of a replica', () => {
     expect(owner.channel.extent).toMatchObject({ from: 0, to: 4 });
     await advance(1);
     expect(owner.channel.extent).toBeUndefined();
+    // Each refusal may pass: the second one is reported.
+    await advance(5_000);
+    expect(owner.events).toContainEqual(expect.objectContaining({ type: 'engine-refused', operation: 'store' }));
   });
 
   it('never mixes two generations in a message', async () => {

@@ -141,7 +141,7 @@ export class SimulatedLine extends StoredLine<Newest, Message> {
   readonly #server: LineServer;
   readonly #link: LineLink;
   #last: Last = { sequence: 0, id: 0 };
-  /** The highest generation that it was told of. */
+  /** The highest generation that it knows of. */
   #told = 0;
 
   constructor(server: LineServer, link: LineLink) {
