@@ -174,6 +174,7 @@ export class FeedChannel {
   /** The engine is reachable, or isn't. @param isFollowing - whether this replica has no connection to the service */
   connected(isConnected: boolean, isFollowing: boolean): void {
     void this.#askExtent(isConnected);
+    this.#reader.connected(isConnected);
     if (isConnected) this.#writer?.retry();
     if (isConnected && isFollowing && this.follower.line) void this.#reader.catchUp();
     if (!isConnected && isFollowing && this.#store === undefined) this.follower.away('away');

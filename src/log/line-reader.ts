@@ -32,8 +32,8 @@ interface Reading<M> {
   bytes: number;
   /** What comes now is dropped: the store has it. */
   isFull: boolean;
-  /** Until when it waits for what the store lacks. */
-  until: number;
+  /** Until when it waits for what the store lacks; `undefined`: no longer, this process continues the line. */
+  until: number | undefined;
   done: Promise<void>;
 }
 
@@ -51,6 +51,7 @@ export class LineReader<M extends Head> {
   #isRefused = false;
   /** Whether the store had what was missing before. Otherwise, waiting only delays the live messages. */
   #isReliable = true;
+  #isConnected = true;
   #catchingUp: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
@@ -65,6 +66,12 @@ export class LineReader<M extends Head> {
     const isLater = this.#lacks(message) || (sinceMs > 0 && place() === undefined);
     if (store && isLater) void this.#read((reading) => this.#fill(store, message, reading), message);
     else receive(message, 'live');
+  }
+
+  /** The store can be reached again, or can't: then it may have what is missing, and nothing live comes that waits. */
+  connected(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    if (this.#state.name === 'reading' && this.#state.until !== undefined) this.#state.until = this.#deadline();
   }
 
   /**
@@ -95,7 +102,7 @@ export class LineReader<M extends Head> {
 
   async #endReading(): Promise<void> {
     while (this.#state.name === 'reading') {
-      this.#state.until = 0;
+      this.#state.until = undefined;
       await this.#state.done;
     }
   }
@@ -113,8 +120,8 @@ export class LineReader<M extends Head> {
 
   /** Lets live messages wait while the store is read. */
   #read(read: (reading: Reading<M>) => Promise<void>, ...messages: M[]): Promise<void> {
-    const until = this.#isReliable ? performance.now() + fillMs : 0;
-    const reading: Reading<M> = { name: 'reading', messages, bytes: 0, isFull: false, until, done: Promise.resolve() };
+    const waiting = { messages, bytes: 0, isFull: false, until: this.#deadline() };
+    const reading: Reading<M> = { name: 'reading', ...waiting, done: Promise.resolve() };
     this.#state = reading;
     reading.done = read(reading).then(() => {
       if (this.#closed.signal.aborted) return;
@@ -124,13 +131,18 @@ export class LineReader<M extends Head> {
     return reading.done;
   }
 
+  #deadline(): number {
+    return this.#isConnected ? performance.now() + (this.#isReliable ? fillMs : 0) : Infinity;
+  }
+
   /** Reads what is missing before a message, until the line has it. */
   async #fill(store: LineStore, message: M, reading: Reading<M>): Promise<void> {
     const isOver = (): boolean => !this.#isMissing(message, reading) || this.#closed.signal.aborted;
     for (;;) {
       const from = missingBefore(this.#parts.place(), message);
-      await this.#ask(() => (from === undefined ? this.#readPast(store, message.at) : this.#readFrom(store, from)));
-      if (isOver() || performance.now() >= reading.until) break;
+      const read = () => (from === undefined ? this.#readPast(store, message.at) : this.#readFrom(store, from));
+      if (this.#isConnected) await this.#ask(read);
+      if (isOver() || performance.now() >= (reading.until ?? 0)) break;
       await new Promise((resolve) => setTimeout(resolve, lookMs));
     }
     if (this.#closed.signal.aborted) return;

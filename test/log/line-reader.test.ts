@@ -91,6 +91,28 @@ describe('a reader of a line', () => {
     expect(test.seen.slice(5)).toEqual(['1:5', '1:6', '1:7']);
   });
 
+  it('waits longer for a store that it cannot reach, and then as long as usual', async () => {
+    using _timers = fakeTimers();
+    using test = start();
+    test.receive(message(1, 0, 1), message(1, 3, 4));
+    await advance(1_000);
+    test.reader.connected(false);
+    await advance(60_000);
+    test.reader.connected(true);
+    await advance(4_000);
+    expect(test.seen).toEqual(['1:0']);
+    test.append(message(1, 0, 4));
+    await advance(100);
+    expect(test.seen).toEqual(records(1, 0, 4));
+    test.receive(message(1, 5, 6));
+    test.reader.connected(false);
+    test.reader.connected(true);
+    await advance(4_900);
+    expect(test.seen).toEqual(records(1, 0, 4));
+    await advance(101);
+    expect(test.seen.slice(4)).toEqual(['-', '1:5']);
+  });
+
   it('reports at once what the store has removed', async () => {
     using test = start();
     test.append(message(1, 5, 8));
@@ -148,11 +170,12 @@ describe('a reader of a line', () => {
     expect(test.seen).toEqual(['1:0', '-', '1:3', '2:1']);
   });
 
-  it('ends the wait when its process continues the line', async () => {
+  it('ends the wait when its process continues the line, also while it cannot reach the store', async () => {
     using _timers = fakeTimers();
     using test = start();
     test.receive(message(1, 0, 1), message(1, 3, 4));
     const finished = test.reader.finish();
+    test.reader.connected(false);
     await advance(100);
     await finished;
     expect(test.seen).toEqual(['1:0', '-', '1:3']);

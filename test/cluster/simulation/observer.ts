@@ -22,8 +22,9 @@ interface Seen extends Place {
   missed: number;
   /** How many more those without a number can stand for: what was published before. */
   uncounted: number;
-  /** When the newest gap since the last frame came, and when the owner's connection ended after that frame. */
-  gapAt: number | undefined;
+  /** When the gaps since the last frame came, and how many frames they and those before can stand for. */
+  gaps: readonly { readonly at: number; readonly upTo: number }[];
+  /** When the owner's connection ended after that frame. */
   endedAt: number | undefined;
   /** Whether a gap should have had a number, unless it's of an outage of the service. */
   needsNumber: boolean;
@@ -83,13 +84,15 @@ interface Line {
   /** Whether it wasn't complete since the last claim. */
   isBroken: boolean;
   isAfterGap: boolean;
+  /** Whether a gap without a number came right after another one. Frames are missing between the two. */
+  isDoubled: boolean;
   /** Whether the last connection opened earlier than the replica says, because its `opened` comes from the store. */
   isLate: boolean;
 }
 
 const newLine = (): Line => ({
   ...{ state: noFeed, newestAt: undefined, claims: [], gap: undefined, openedAt: -Infinity },
-  ...{ beginsAt: undefined, delayedTo: -Infinity, isBroken: true, isAfterGap: false, isLate: false },
+  ...{ beginsAt: undefined, delayedTo: -Infinity, isBroken: true, isAfterGap: false, isDoubled: false, isLate: false },
 });
 
 /** Whether the connection isn't known to be complete, although it was open when the last event came. */
@@ -143,20 +146,24 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     numbers.add(number);
     seen.set(replica, {
       ...{ at: now(), number, ...place },
-      ...{ missed: 0, uncounted: 0, gapAt: undefined, endedAt: undefined, needsNumber: false },
+      ...{ missed: 0, uncounted: 0, gaps: [], endedAt: undefined, needsNumber: false },
     });
+    const line = lines.get(replica);
+    if (line?.isDoubled && place.index === (place.gen === last?.gen ? last.index + 1 : 0))
+      report(`${replica} reports two gaps for one outage`);
+    if (line) line.isDoubled = false;
     if (last === undefined) return;
     checkLost(replica, last, number);
     const { gen, index } = place;
     // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
     // So may one that fetches, after a frame which the line has refused.
     const isLost = timeline.times(...losses) > 0 || (stored.size > 0 && !stored.has(last.number));
-    if (number <= last.number && gen !== last.gen && last.gapAt !== undefined && isLost) return;
+    if (number <= last.number && gen !== last.gen && last.gaps.length > 0 && isLost) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
-    if (number > last.number + 1 && last.gapAt === undefined)
+    if (number > last.number + 1 && last.gaps.length === 0)
       return report(`${replica} has no gap between frames ${last.number} and ${number}`);
     if (gen !== last.gen) {
-      if (last.gapAt === undefined) report(`${replica} has no gap at generation ${gen}`);
+      if (last.gaps.length === 0) report(`${replica} has no gap at generation ${gen}`);
       const unseen = (counts.get(last.gen) ?? 0) - last.index - 1;
       if (unseen > 0 && timeline.times(...disturbing) === 0)
         report(`${replica} misses the last ${unseen} frames of generation ${last.gen}, although nothing is lost`);
@@ -178,7 +185,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
    * A frame that is missing must not be due while the replica shows that it's complete, and the store must lack it, or
    * have refused to answer.
    */
-  const checkLost = (replica: string, { number: from, gapAt = now(), ...last }: Seen, to: number): void => {
+  const checkLost = (replica: string, { number: from, gaps: known, ...last }: Seen, to: number): void => {
     const claims = lines.get(replica)?.claims ?? [];
     const isRefused = now() - (refusedAt.get(replica) ?? -Infinity) < maxFillMs;
     const next = stored.get(to);
@@ -190,9 +197,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     for (let number = from + 1; number < to; number += 1) {
       lost += 1;
       const kept = stored.get(number);
-      const { gen, connection } = places.get(number) ?? {};
+      const { gen, connection, index = 0 } = places.get(number) ?? {};
       // A reader that has a later record doesn't go back.
-      const passedAt = gen === last.gen && connection === last.connection ? (last.endedAt ?? gapAt) : gapAt;
+      const gap = known.find(({ upTo }) => gen === last.gen && upTo >= index - last.index) ?? known.at(-1);
+      const isEnded = gen === last.gen && connection === last.connection;
+      const passedAt = (isEnded ? last.endedAt : undefined) ?? gap?.at ?? now();
       if (
         next &&
         kept &&
@@ -255,8 +264,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const { gap: before, openedAt, beginsAt, delayedTo } = line;
     line.gap = gap;
     // With a fixed delay, the frame between its two gaps may be missing.
-    if (line.isAfterGap && gap.missed === undefined && gap.from >= line.delayedTo)
-      report(`${replica} reports two gaps for one outage`);
+    if (line.isAfterGap && gap.missed === undefined && gap.from >= line.delayedTo) line.isDoubled = true;
     if (!areClocksSteady()) return;
     if (before && gap.from < before.to - 1e-3)
       report(`${replica} reports a gap twice: ${before.to.toFixed(1)} is after ${gap.from.toFixed(1)}`);
@@ -338,9 +346,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       const last = seen.get(replica);
       if (last && event.type === 'disconnected' && !event.failure.code.startsWith('cluster')) last.endedAt ??= now();
       if (event.type !== 'gap' || last === undefined) return;
-      last.gapAt = now();
       if (event.missed !== undefined) last.missed += event.missed;
       else last.uncounted = (counts.get(last.gen) ?? 0) - last.index - 1 - last.missed;
+      last.gaps = [...last.gaps, { at: now(), upTo: last.missed + last.uncounted }];
       // While a connection settles for a fixed time, frames arrive, and others may be missing.
       const isOfDelay = event.from <= (lines.get(replica)?.delayedTo ?? -Infinity);
       last.needsNumber ||= event.missed === undefined && !isOfDelay;
