@@ -117,6 +117,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   /** The frames that the store has, and where each generation began in the line. */
   const stored = new Map<number, StoredFrame>();
   const begun = new Map<number, number>();
+  /** The line that the store ends with. Only that one can be read. */
+  let storedLine = '';
   /** When the store last answered a replica, and when it last refused to. */
   const answeredAt = new Map<string, number>();
   const refusedAt = new Map<string, number>();
@@ -204,7 +206,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       const passedAt = (isEnded ? last.endedAt : undefined) ?? gap?.at ?? now();
       if (
         next &&
-        kept &&
+        kept?.line === storedLine &&
         kept.at < passedAt - maxLookMs &&
         isOfLine(kept, next) &&
         !isRefused &&
@@ -324,6 +326,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     /** Records that the store has frames of a line, or no longer. */
     stored: ({ line, gen, began, offset }: Head, numbers: readonly number[]): void => {
       begun.set(gen, began);
+      storedLine = line;
       for (const [n, number] of numbers.entries()) stored.set(number, { line, gen, offset: offset + n, at: now() });
     },
     removed: (numbers: readonly number[]): void => numbers.forEach((number) => stored.delete(number)),
