@@ -166,7 +166,10 @@ export class LineReader<M extends Head> {
   async #readFirst(store: LineStore, end: Head): Promise<void> {
     // Nobody else says what time it is. This clock may be behind, but not behind what has been.
     await this.#readPast(store, Math.max(end.at, Date.now()));
-    if (this.#parts.place() === undefined) await this.#readFrom(store, end.offset, this.#parts.join);
+    const { place, join } = this.#parts;
+    // Meanwhile this process may have begun a line, or have the end already.
+    if (place() === undefined)
+      await this.#readFrom(store, end.offset, (each) => (place() === undefined ? join(each) : this.#missed(each)));
   }
 
   /** Reads what comes before the first message. @param now - the time of the stream */

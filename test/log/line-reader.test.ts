@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { LineReader } from '../../src/log/line-reader.js';
+import { LineReader, type Origin } from '../../src/log/line-reader.js';
 import { type LineStore, retention } from '../../src/log/line-store.js';
 import { memoryLine } from '../../src/log/memory-line.js';
 import { between, type Head, type Place, startOf } from '../../src/protocol/place.js';
@@ -24,21 +24,21 @@ const start = (change: (store: LineStore) => Partial<LineStore> = () => ({}), si
   const [seen, refused]: [string[], unknown[]] = [[], []];
   const origins = new Set<string>();
   let place: Place | undefined;
+  const take = (head: Head, origin: Origin = 'live'): void => {
+    const answer = between(place, head);
+    if (answer.type === 'old') return;
+    if (answer.type === 'hole' || answer.type === 'other') seen.push('-');
+    origins.add(origin);
+    const skip = answer.type === 'next' ? answer.skip : 0;
+    for (let n = head.offset + skip; n < head.offset + head.count; n += 1) seen.push(`${head.gen}:${n}`);
+    place = { ...head, offset: head.offset + head.count };
+  };
   const reader = new LineReader<Head>({
-    ...{ store, sinceMs, decode, place: () => place, refused: (error) => refused.push(error) },
+    ...{ store, sinceMs, decode, place: () => place, receive: take, refused: (error) => refused.push(error) },
     join: (head) => (place = { ...head, offset: head.offset + head.count }),
-    receive: (head, origin) => {
-      const answer = between(place, head);
-      if (answer.type === 'old') return;
-      if (answer.type === 'hole' || answer.type === 'other') seen.push('-');
-      origins.add(origin);
-      const skip = answer.type === 'next' ? answer.skip : 0;
-      for (let n = head.offset + skip; n < head.offset + head.count; n += 1) seen.push(`${head.gen}:${n}`);
-      place = { ...head, offset: head.offset + head.count };
-    },
   });
   return {
-    ...{ reader, seen, refused, origins },
+    ...{ reader, seen, refused, origins, take },
     receive: (...heads: readonly Head[]) => heads.forEach((head) => reader.receive(head, 100)),
     /** Stores messages, each after the last one. */
     append: (...heads: readonly Head[]) => {
@@ -241,6 +241,19 @@ describe('a reader of a line', () => {
     await test.reader.finish();
     test.receive(message(1, 5, 6));
     expect(test.seen).toEqual(['1:5']);
+  });
+
+  it('does not leave the line that its process begins while it looks for the end', async () => {
+    const test = start((store) => ({
+      async *read(from, signal) {
+        test.take(message(1, 0, 2, { line: 'b' }));
+        yield* store.read(from, signal);
+      },
+    }));
+    using _ended = test;
+    test.append(message(2, 0, 3), message(2, 3, 5));
+    await test.reader.catchUp();
+    expect(test.seen).toEqual(['1:0', '1:1', '-', '2:3', '2:4']);
   });
 
   it.each<[string, number, readonly string[]]>([

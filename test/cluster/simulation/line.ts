@@ -1,4 +1,4 @@
-import { Decoder, headOf } from '../../../src/cluster/messages.js';
+import { Decoder, type FeedMessage, headOf } from '../../../src/cluster/messages.js';
 import type { LineRefusal } from '../../../src/log/line-store.js';
 import { type Refused, StoredLine } from '../../../src/log/stored-line.js';
 import type { Head, Place } from '../../../src/protocol/place.js';
@@ -14,9 +14,12 @@ export type LineKind = 'ids' | 'copies' | 'script';
 
 const decoder = new Decoder('market', 1_000, () => '');
 
+/** Decodes a message of any owner. */
+export const decodeAny = (bytes: Uint8Array): FeedMessage | undefined => decoder.decode(bytes);
+
 /** Returns the numbers of the frames in a message of any owner. */
 export const numbersIn = (bytes: Uint8Array): readonly number[] => {
-  const message = decoder.decode(bytes);
+  const message = decodeAny(bytes);
   return message?.kind === 'batch' ? message.framesOf(0, 0).map(numberOf) : [];
 };
 

@@ -51,8 +51,8 @@ export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
 /** A replica shows that it's complete at least this often: the owner sends a beat every 250 ms. */
 const maxStepMs = 400;
-/** An `end` can be this much later than the last beat, and than the last frame, because a store has no beats. */
-const [maxEndMs, maxStoredEndMs] = [400, 1_500];
+/** An `end` can be this much later than the last beat. */
+const maxEndMs = 400;
 /** How long a frame may take to a replica, and how long a new generation's messages may wait, both at most. */
 const maxDelayMs = 10;
 const maxHoldMs = 120;
@@ -124,7 +124,9 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   const refusedAt = new Map<string, number>();
   const seen = new Map<string, Seen>();
   const emitted = new Map<string, Set<number>>();
-  /** The generations that each replica has changed to. */
+  /** Up to which time of the stream each generation's messages say that it's complete, without its `end`. */
+  const completeTo = new Map<number, number>();
+  /** The generations that each replica has followed. */
   const followed = new Map<string, number[]>();
   /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
@@ -136,6 +138,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
   let framesChecked = 0;
   let lost = 0;
   let gaps = 0;
+
+  const nowFollows = (replica: string, gen: number): void => {
+    const known = followed.get(replica) ?? [];
+    if (known.at(-1) !== gen) followed.set(replica, [...known, gen]);
+  };
 
   const checkFrame = (replica: string, number: number): void => {
     framesChecked += 1;
@@ -277,14 +284,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const goesOn = isSettling(line.state) && (isInTime || line.state.settling?.isFixed !== true);
     if (outage && goesOn && gap.missed !== undefined)
       report(`${replica} counts the frames of an outage whose connection settles`);
-    // The `end` of an owner proves that nothing is missing before, and nobody emits it.
+    // The `end` of an owner proves that nothing is missing before, and nobody emits it. Earlier messages may be lost.
+    const ended = completeTo.get(followed.get(replica)?.at(-2) ?? 0) ?? 0;
     const mustBegin =
       outage &&
-      Math.max(
-        outage.from + (stored.size > 0 ? maxStoredEndMs : maxEndMs),
-        beginsAt ?? Infinity,
-        isNeverPaused() ? 0 : delayedTo,
-      );
+      Math.max(Math.max(outage.from, ended) + maxEndMs, beginsAt ?? Infinity, isNeverPaused() ? 0 : delayedTo);
     if (mustBegin !== undefined && gap.from > mustBegin)
       report(`${replica} reports a gap that begins ${(gap.from - outage!.from).toFixed(1)} ms after its outage`);
     if (gap.to < openedAt - 1e-3) report(`${replica} reports a gap that ends before its connection is open`);
@@ -317,6 +321,10 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       counts.set(gen, index + 1);
       places.set(number, { gen, index, connection });
     },
+    /** Records up to when a generation's message says that it's complete, in the time of the stream. */
+    saysComplete: (generation: number, complete: number): void => {
+      completeTo.set(generation, Math.max(complete, completeTo.get(generation) ?? 0));
+    },
     /** Records the clock of an owner that may begin without having followed anybody, in epoch ms. */
     beganAlone: (wall: number): void => {
       aloneAhead = Math.max(aloneAhead, wall - now());
@@ -344,7 +352,10 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     emitted: (replica: string, event: FeedEvent | OwnerChanged): void => {
       follow(replica, event);
       if (areClocksSteady()) checkTime(replica, event);
-      if (event.type === 'owner-changed') followed.set(replica, [...(followed.get(replica) ?? []), event.generation]);
+      if (event.type === 'owner-changed') nowFollows(replica, event.generation);
+      // The first owner isn't announced.
+      const place = event.type === 'frame' ? places.get(numberOf(event)) : undefined;
+      if (place) nowFollows(replica, Number.parseInt(place.gen, 10));
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
       if (last && event.type === 'disconnected' && !event.failure.code.startsWith('cluster')) last.endedAt ??= now();

@@ -29,7 +29,7 @@ import { liveSubject } from '../../../src/log/line-store.js';
 import type { Chance } from '../../simulation/chance.js';
 import type { Time } from '../../simulation/world.js';
 import { type Conditions, delayUpTo, type SimulatedEngine } from './engine.js';
-import { numbersIn, SimulatedLine } from './line.js';
+import { decodeAny, numbersIn, SimulatedLine } from './line.js';
 import { numberOf, type Observer, payloadOf } from './observer.js';
 import { type Process, runIn } from './process.js';
 import type { Client, SimulatedService } from './service.js';
@@ -118,10 +118,12 @@ export class SimulatedReplica implements Process {
   }
 
   #createEngine(): WatchedEngine {
-    const { engine } = this.world;
+    const { engine, observer } = this.world;
     const { line } = engine;
     const publish = (subject: string, bytes: Uint8Array, arrive?: () => boolean): void => {
       this.#notePublished(headOf(bytes) as FeedHead, numbersIn(bytes));
+      const message = decodeAny(bytes);
+      if (message && message.kind !== 'end') observer.saysComplete(message.gen, message.complete);
       engine.publish(this, (to) => to.#subjects.get(subject)?.next(bytes), arrive);
     };
     const link = {
