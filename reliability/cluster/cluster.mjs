@@ -71,7 +71,8 @@ export const startCluster = async (kind, rate) => {
 
   const alive = () => replicas.filter(({ isEnded }) => !isEnded);
   const ownerOf = (among = alive()) => among.find(({ status }) => status.role === 'owning');
-  const describe = () => JSON.stringify(alive().map(({ name, status, log }) => [name, status.role, log.at(-1)]));
+  const stateOf = ({ name, status: { role, refused }, log }) => [name, role, refused, log.at(-1)];
+  const describe = () => JSON.stringify({ broker: broker.ended ?? 'runs', replicas: alive().map(stateOf) });
   const lastFrame = ({ log }) => log.findLast(({ type }) => type === 'frames')?.to ?? 0;
 
   return {

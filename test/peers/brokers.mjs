@@ -48,6 +48,10 @@ export const startBroker = async (kind, folder, moreArgs = []) => {
     get pid() {
       return running.child.pid;
     },
+    /** How it ended; `undefined` while it runs. */
+    get ended() {
+      return running.child.exitCode ?? running.child.signalCode ?? undefined;
+    },
     wipe: () => rmSync(data, { recursive: true, force: true }),
   };
 };
