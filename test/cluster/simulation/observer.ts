@@ -204,6 +204,8 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     // With records that the line has refused, a reader doesn't know where the next generation but one began.
     const isSurplus = !stored.has(from) && places.get(from)?.gen !== places.get(to)?.gen;
     for (let number = from + 1; number < to; number += 1) {
+      // It may have emitted some that the line has refused, before earlier ones of the line.
+      if (emitted.get(replica)?.has(number)) continue;
       lost += 1;
       const kept = stored.get(number);
       const { gen, connection, index = 0 } = places.get(number) ?? {};
@@ -288,7 +290,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     const ended = completeTo.get(followed.get(replica)?.at(-2) ?? 0) ?? 0;
     const mustBegin =
       outage &&
-      Math.max(Math.max(outage.from, ended) + maxEndMs, beginsAt ?? Infinity, isNeverPaused() ? 0 : delayedTo);
+      Math.max(
+        Math.max(outage.from, ended, before?.to ?? 0) + maxEndMs,
+        beginsAt ?? Infinity,
+        isNeverPaused() ? 0 : delayedTo,
+      );
     if (mustBegin !== undefined && gap.from > mustBegin)
       report(`${replica} reports a gap that begins ${(gap.from - outage!.from).toFixed(1)} ms after its outage`);
     if (gap.to < openedAt - 1e-3) report(`${replica} reports a gap that ends before its connection is open`);
