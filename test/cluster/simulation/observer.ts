@@ -86,7 +86,7 @@ interface Line {
   isAfterGap: boolean;
   /** Whether a gap without a number came right after another one. Frames are missing between the two. */
   isDoubled: boolean;
-  /** Whether the last connection opened earlier than the replica says, because its `opened` comes from the store. */
+  /** Whether a connection of the outage opened earlier than it says, because its `opened` comes from the store. */
   isLate: boolean;
 }
 
@@ -243,7 +243,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     if (event.type === 'opened') {
       const { at, completeFrom = at + fixedDelayMs } = event;
       line.openedAt = at;
-      line.isLate = answeredAt.get(replica) === now();
+      line.isLate = answeredAt.get(replica) === now() || (line.isLate && line.state.outage !== undefined);
       if (completeFrom > at) line.delayedTo = completeFrom;
       // The time of the stream may wait for the clock of the owner, whose connection settles meanwhile.
       else if (completeFrom < at) line.delayedTo = at;
@@ -293,7 +293,7 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
       Math.max(
         Math.max(outage.from, ended, before?.to ?? 0) + maxEndMs,
         beginsAt ?? Infinity,
-        isNeverPaused() ? 0 : delayedTo,
+        isInTime ? 0 : delayedTo,
       );
     if (mustBegin !== undefined && gap.from > mustBegin)
       report(`${replica} reports a gap that begins ${(gap.from - outage!.from).toFixed(1)} ms after its outage`);
