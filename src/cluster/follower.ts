@@ -76,8 +76,8 @@ export class Follower implements PositionedFeed {
     const isNext = answer.type === 'next';
     const isNew = have?.gen !== message.gen;
     if (answer.type === 'old' || (isNext && !isNew && !this.#provesTime(message))) return;
-    // What was sent some time ago shows neither the time, nor that its owner lives. A gap can end before it's published.
-    if (origin === 'live' && !isEvent(message, 'gap')) this.#noteTime(message.at, now);
+    // What was sent some time ago shows neither the time, nor that its owner lives.
+    if (origin === 'live') this.#noteTime(message.at, now);
     const skip = isNext ? answer.skip : 0;
     if (origin === 'missed') this.#counts.fetched += message.count - skip;
     if ('surplus' in answer) this.#counts.surplus += answer.surplus;

@@ -416,6 +416,11 @@ describe('a follower', () => {
     expect([follower.heardAt, follower.timeAt(1_000)]).toEqual([100, 5_900]);
   });
 
+  it('knows the time from the first live message on, also if that is a gap', () => {
+    const { follower } = follow('100: 1.0 GAP');
+    expect([follower.heardAt, follower.timeAt(200)]).toEqual([100, 1_100]);
+  });
+
   it('is in the generation of a new owner from owner-changed on', () => {
     const owners: unknown[] = [];
     const follower: Follower = new Follower('market', ({ type }) => owners.push([type, follower.emitted.gen]));

@@ -144,7 +144,7 @@ const run = async (time: Time, seed: number, options: RunOptions) => {
     ...{ time, chance, engine, service, observer, record, deliveryDelayMs: plan.deliveryDelayMs },
     onStopWritten: (isExact) => {
       const evictions = service.evictions.filter(({ at }) => time.now() - at < timing.creditMs);
-      const late = evictions.filter(({ isLate }) => isLate).length;
+      const late = evictions.filter((each) => each.isLate || isOfEarlier(each)).length;
       // An eviction whose credit is lost uses the credit of the next one.
       const hasLostReason = evictions.some(
         (each) =>
@@ -274,10 +274,11 @@ const run = async (time: Time, seed: number, options: RunOptions) => {
 
   /** Returns where the replicas are, if they aren't all at the end of the line, and what the store lacks of it. */
   const endings = (): readonly string[] => {
-    const places = alive().flatMap(({ place }) => place ?? []);
+    // Without an owner, nobody tells the others of a generation that only one has begun.
+    const places = ownerNow() ? alive().flatMap(({ place }) => place ?? []) : [];
     const texts = new Set(places.map(({ gen, offset, frames, holes }) => `${gen}: ${offset} ${frames} ${holes}`));
     if (texts.size > 1) return [`the replicas end at ${[...texts].join(' and ')}`];
-    return line && places[0] && ownerNow() ? line.problems(places[0]) : [];
+    return line && places[0] ? line.problems(places[0]) : [];
   };
 
   const settle = async (): Promise<void> => {
