@@ -373,7 +373,7 @@ const isStatus = (message: FeedMessage): boolean => isEvent(message, 'opened') |
 
 /** Whether its owner's connection was replaced, which no event says. */
 const isReplaced = (message: FeedMessage, have: Place): boolean =>
-  message.settling !== undefined && (isComplete(have) || isEvent(message, 'opened'));
+  message.settling !== undefined && (isComplete(have) || !hasConnection(message) || isEvent(message, 'opened'));
 
 /** Whether its owner is connected, as far as it says. Frames prove it. */
 const hasConnection = ({ kind, phase }: FeedMessage): boolean => phase === 'open' || kind === 'batch';

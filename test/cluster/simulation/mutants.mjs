@@ -91,10 +91,10 @@ publisher.ts, seed 52
 follower.ts, seed 65
 -    if (settling === undefined && !isEvent(message, 'gap')) this.#endOutage(at, settling);
 +    if (!isEvent(message, 'gap')) this.#endOutage(at, undefined);
-# an outage of the service begins nothing
-follower.ts, seed 174
--    if (failure.stage === 'stream') {
-+    if (false) {
+# a connection that settles is not replaced
+follower.ts, seed 1070815
+-(isComplete(have) || !hasConnection(message) || isEvent(message, 'opened'))
++(isComplete(have) || isEvent(message, 'opened'))
 # a new owner forgets an outage that the previous one did not end
 follower.ts, seed 12
 -    const { from = Math.max(complete, this.#opened.from), since } = this.#outage ?? {};
