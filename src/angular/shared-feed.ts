@@ -69,7 +69,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const live$ = new Subject<RelayedEvent>();
   const feed = new FeedFollower();
   // A late subscriber must learn that the connection still settles.
-  const events$ = defer(() => merge(feed.settlingAt(Date.now()), live$));
+  const events$ = defer(() => merge(feed.joinedAt(Date.now()), live$));
   const restarts$ = new Subject<void>();
 
   const runs$ = defer(() => {

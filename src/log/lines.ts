@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
-import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
+import { type ClusterLifecycleEvent, type Gap, isOfEngine, type LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
@@ -15,9 +15,9 @@ import { logMeanings } from './log-error.js';
 /** What a log stores: frames, and all events but watermarks. */
 export type Stored = AnyFrame | Exclude<ClusterLifecycleEvent, { readonly type: 'watermark' }>;
 
-/** Whether a writer takes a value: a frame, or an event with a time. */
+/** Whether a writer takes a value: a frame, or an event with a time of the feed. */
 export const isStorable = (value: unknown): value is AnyFrame | ClusterLifecycleEvent =>
-  (isFrame(value) || isLifecycle(value)) && isTime(stamped(value));
+  (isFrame(value) || (isLifecycle(value) && !isOfEngine(value))) && isTime(stamped(value));
 
 /** A frame or an event of a log, with its offset. */
 export type Recorded = (Frame | ClusterLifecycleEvent) & { readonly offset: number };

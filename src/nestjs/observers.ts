@@ -105,9 +105,9 @@ export class FeedMemory {
     return this.#watch?.feed.snapshotAt(Date.now()) ?? [];
   }
 
-  /** Returns those events while the connection settles, otherwise none. */
-  get settling(): readonly FeedEvent[] {
-    return this.#watch?.feed.settlingAt(Date.now()) ?? [];
+  /** Returns what a late subscriber must know: see `FeedFollower`. */
+  get joined(): readonly FeedEvent[] {
+    return this.#watch?.feed.joinedAt(Date.now()) ?? [];
   }
 
   /** Follows one subscription of the feed. Forwards the events unchanged. */

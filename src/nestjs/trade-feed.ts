@@ -146,7 +146,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       this.#memory.track(),
       shareConnection(more.share),
     );
-    this.events$ = defer(() => merge(this.#memory.settling, shared$));
+    this.events$ = defer(() => merge(this.#memory.joined, shared$));
     this.frames$ = this.events$.pipe(frames());
     const open$ = this.#unlessStopped$(this.events$).pipe(
       ignoreElements(),

@@ -1,4 +1,5 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { isOfEngine } from '../protocol/event.js';
 import { aScheduler, checkRequired, positiveCount } from '../protocol/validate.js';
 import { BatchCollector, collect$ } from './items/collect.js';
 import { isLifecycle, type ItemOf, type NotInferred, type SourceError, timeOf } from './items/item.js';
@@ -79,7 +80,7 @@ class CountWindows extends BatchCollector<unknown> {
   add(event: unknown): boolean {
     if (isLifecycle(event)) {
       // A watermark moves the time, but only items end a window of `n` items.
-      if (event.type === 'watermark') return false;
+      if (event.type === 'watermark' || isOfEngine(event)) return false;
       this.outages.event(event, -Infinity, this.now);
       this.now = Math.max(this.now, timeOf(event) as number);
       return false;

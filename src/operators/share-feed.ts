@@ -72,7 +72,7 @@ const feedFanOut = <E>(now: () => number): SubjectLike<E> => {
   return {
     ...subject,
     subscribe: (observer) => {
-      for (const event of feed.settlingAt(now())) observer.next?.(event as E);
+      for (const event of feed.joinedAt(now())) observer.next?.(event as E);
       return subject.subscribe(observer);
     },
     next: (value) => {

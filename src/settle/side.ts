@@ -1,7 +1,7 @@
 import { EventTime } from '../operators/items/event-time.js';
 import { afterItem } from '../operators/items/follow-feed.js';
 import { timeOf } from '../operators/items/item.js';
-import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
+import { type ClusterLifecycleEvent, type Gap, isOfEngine } from '../protocol/event.js';
 import {
   afterEvent,
   afterFrame,
@@ -99,6 +99,7 @@ export class Side {
 
   /** Records an event. Returns whether its holes have changed. */
   event(event: ClusterLifecycleEvent): boolean {
+    if (isOfEngine(event)) return false;
     const { outage } = this.state;
     this.follow(afterEvent(this.state, event, this.time.newestAt));
     this.receive(event, timeOf(event) as number);

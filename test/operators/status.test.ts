@@ -31,6 +31,7 @@ import {
   opening,
   reconnecting,
   requested,
+  watermark,
 } from './stream.js';
 
 const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;
@@ -137,6 +138,15 @@ describe('shareFeed', () => {
       expectObservable(shared$).toBe('o 599ms f', values);
       expectObservable(shared$, '499ms ^').toBe('499ms o 100ms f', { ...values, o: opening(499) });
       expectObservable(shared$, '500ms ^').toBe('600ms f', values);
+    });
+  });
+
+  it('first gives the time of the stream to a late subscriber, if the stream has its own', () => {
+    const values = { o: opened(0), w: watermark(0), f: frameOf('f', 1), v: watermark(2), g: frameOf('g', 5) };
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const shared$ = cold('(ow)f-v-g', values).pipe(shareFeed({ lingerMs: 0, scheduler }));
+      expectObservable(shared$).toBe('(ow)f-v-g', values);
+      expectObservable(shared$, '-----^').toBe('-----wv-g', values);
     });
   });
 

@@ -1,5 +1,5 @@
 import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } from 'rxjs';
-import type { FeedEvent } from '../../src/protocol/event.js';
+import type { EngineRefused, FeedEvent } from '../../src/protocol/event.js';
 import { relayError } from '../../src/browser/relay-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
@@ -23,7 +23,8 @@ export const letters: Readonly<Record<string, AtTime>> = {
 
 /**
  * Reads events with their times: `o3` opens, `a5` is a frame, `x9` ends the connection, `x9<7` too, but since 7, `g7-9` is
- * a gap, `g7-9+3` one of 3 frames, `w9` a watermark, `i9` a ticket. For other letters see {@link letters}; the rest are frames.
+ * a gap, `g7-9+3` one of 3 frames, `w9` a watermark, `i9` a ticket, `R9` what the engine of a cluster refuses. For other
+ * letters see {@link letters}; the rest are frames.
  */
 export const events = (words: string): FeedEvent[] =>
   words.split(' ').map((word) => {
@@ -32,9 +33,14 @@ export const events = (words: string): FeedEvent[] =>
     if (letter === 'g') return { ...gapOf(at, other), ...(missed !== undefined && { missed }) };
     if (letter === 'w') return watermark(at);
     if (letter === 'i') return issued(at);
+    if (letter === 'R') return refused(at) as unknown as FeedEvent;
     if (letter === 'x' && word.includes('<')) return disconnected(at, { endedAt: other });
     return letters[letter]?.(at) ?? frameOf(letter, at);
   });
+
+const refused = (at: number): EngineRefused => {
+  return { type: 'engine-refused', at, since: at, operation: 'connect', message: 'no answer', advice: 'Look.' };
+};
 
 /** Gives each event the time of its place in the diagram. */
 export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { concat, from, map, of, type OperatorFunction } from 'rxjs';
 import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
+import { gaps } from '../../src/operators/gaps.js';
 import { timeOf } from '../../src/operators/items/item.js';
 import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sliding-window.js';
 import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
@@ -495,6 +496,26 @@ describe('windows over a log', () => {
       }),
       { numRuns: cases(600) },
     );
+  });
+});
+
+describe('windows over a replica of a cluster', () => {
+  it.each([
+    ['are the same although its engine was away, because what it missed follows', 'o0 w0 a5 R95 b12 R98 c15 w30'],
+    ['begin with what is from before it began', 'R95 o0 w0 a5 b12 c15 w30'],
+  ])('%s', (_title, row) => {
+    expect(replayed(events(row)).slice(0, 3).join(' | ')).toBe('0-10 a | 10-20 bc | 20-30');
+    expect(emittedBy(from(events(row)).pipe(countWindow(2), words())).join(' | ')).toBe('5-12 ab | 15-15 c partial');
+  });
+
+  it('end with its last frame, and not later, if it ends while its engine is away', () => {
+    expect(replayed(events('o0 w0 a5 w10 R95')).join(' | ')).toBe('0-10 a');
+  });
+
+  it('have a gap from its last frame on, if it begins again after its engine was away', () => {
+    const lines = '0-10 a gap 5-21 | 10-20 gap 5-21 | 20-30 b gap 5-21';
+    expect(replayed(events('o0 w0 a5 R15 o21 b25 w30')).join(' | ')).toBe(lines);
+    expect(emittedBy(from(events('o0 w0 a5 R15 o21 b25 w30')).pipe(gaps()))).toMatchObject([{ from: 5, to: 21 }]);
   });
 });
 

@@ -171,6 +171,15 @@ describe('the outcome of a trade', () => {
     expect(play(history, options).join('; ') || 'nothing').toBe(lines);
   });
 
+  it('is decided by the time of the feed, also after the engine of its cluster was away: what it missed follows', () => {
+    const { feed$, ledger$, lines } = driven({ rememberMs: 20 }, 300);
+    const refused = { type: 'engine-refused', at: 300, since: 300, operation: 'connect', message: '', advice: '' };
+    feed$.next(refused as unknown as FeedEvent);
+    for (const event of [opened(0), stepOf(104, 'a'), watermark(300)]) ledger$.next(event);
+    for (const event of [opened(0), watermark(0), frameOf('a', 106), watermark(300)]) feed$.next(event);
+    expect(lines()).toEqual(['106 confirmed a -2']);
+  });
+
   it('is not replaced without the option slot, even if the ledger has slots', () => {
     const lines = play('feed 100 a, ledger 104 +a, ledger 106 +A -a, ledger 120', { slot: undefined });
     expect(lines.slice(1)).toEqual(['106 reorged a, was confirmed', '109 unseen A', '116 expired a, was reorged']);

@@ -26,7 +26,7 @@ export class FeedWatch {
     this.#restart();
   }
 
-  get feed(): Pick<FeedFollower, 'state' | 'snapshotAt' | 'settlingAt'> {
+  get feed(): Pick<FeedFollower, 'state' | 'snapshotAt' | 'joinedAt'> {
     return this.#feed;
   }
 

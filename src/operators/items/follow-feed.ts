@@ -1,4 +1,4 @@
-import type { LifecycleEvent, Stopped, Watermark } from '../../protocol/event.js';
+import { isOfEngine, type LifecycleEvent, type Stopped, type Watermark } from '../../protocol/event.js';
 import { failureOf } from '../../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
@@ -28,6 +28,7 @@ export class FeedFollower {
     // Most values are frames.
     if (isFrame(value) && ownTime !== undefined) this.state = afterFrame(this.state, ownTime, value);
     else if (isLifecycle(value)) {
+      if (isOfEngine(value)) return this.state;
       this.state = afterEvent(this.state, value, this.newestAt);
       this.isLogged = isLogged(value);
       if (value.type === 'watermark') return this.state;
@@ -47,10 +48,12 @@ export class FeedFollower {
     return watermark === undefined ? snapshot : [...snapshot, { type: 'watermark', at: watermark }];
   }
 
-  /** Returns those events while the connection settles, otherwise none. */
-  settlingAt(now: number): readonly (LifecycleEvent | Watermark)[] {
-    if (this.state.settling === undefined) return [];
-    return afterTime(this.state, this.timeAt(now)).settling === undefined ? [] : this.snapshotAt(now);
+  /** Returns what a late subscriber must know: those events while the connection settles, and the time of the stream. */
+  joinedAt(now: number): readonly (LifecycleEvent | Watermark)[] {
+    const { settling, watermark } = this.state;
+    const settles = settling !== undefined && afterTime(this.state, this.timeAt(now)).settling !== undefined;
+    if (settles) return this.snapshotAt(now);
+    return watermark === undefined ? [] : [{ type: 'watermark', at: watermark }];
   }
 
   /** A log and a source with watermarks have their own time. */

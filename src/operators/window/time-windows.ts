@@ -1,5 +1,5 @@
 import { defer, filter, NEVER, type OperatorFunction, repeat, switchMap, timer } from 'rxjs';
-import type { ClusterLifecycleEvent } from '../../protocol/event.js';
+import { type ClusterLifecycleEvent, isOfEngine } from '../../protocol/event.js';
 import { clampMs, invalidOption, type Rule } from '../../protocol/validate.js';
 import { collect$, type Collector } from '../items/collect.js';
 import { EventTime } from '../items/event-time.js';
@@ -150,6 +150,7 @@ class TimeWindows implements Collector<unknown> {
   }
 
   private follow(event: ClusterLifecycleEvent): boolean {
+    if (isOfEngine(event)) return false;
     const time = timeOf(event) as number;
     // Before `receive` moves the time: an outage that no event reported began at the newest time before this event.
     this.outages.event(event, this.oldestStart(), this.time.newestAt);

@@ -76,7 +76,7 @@ log/records.ts, seed 11
 +at
 # who joins a shared feed while it settles is not told
 operators/share-feed.ts, seed 590
--feed.settlingAt(now())
+-feed.joinedAt(now())
 +[] as unknown[]
 # an item without a time has that of \`opened\`
 operators/items/follow-feed.ts, seed 16
