@@ -47,6 +47,8 @@ const rows = {
       'cluster/engine.ts',
       'log/log-error.ts',
       'operators/items/async-context.ts',
+      'operators/items/follow-feed.ts',
+      'operators/share-feed.ts',
       'type log/append.ts',
       'log/line-reader.ts',
       'log/line-store.ts',

@@ -2,6 +2,8 @@ import { BehaviorSubject, filter, map, Observable } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
 import { showEvents } from '../feed/diagnostics.js';
 import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
+import { FeedFollower } from '../operators/items/follow-feed.js';
+import { fanOut } from '../operators/share-feed.js';
 import type { ClusterEvent, FeedEvent, Watermark } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
 import { checkFeed } from '../protocol/contract.js';
@@ -112,14 +114,16 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   };
   const counts = { fetched: 0, surplus: 0 };
   let replica: Replica | undefined;
+  let followed = new FeedFollower();
   const withLine = (each: ElectionStatus): ClusterStatus => ({ ...each, line: replica?.line, ...counts });
 
-  const events$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
+  const shared$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
     const started = new Replica(feed, settings, user, {
       show,
       event: (event) => {
         if (subscriber.closed) return;
         if (event.type !== 'frame') show(event);
+        followed.next(event);
         subscriber.next(event);
       },
       error: (error) => subscriber.error(error),
@@ -133,14 +137,19 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     if (!subscriber.closed) replica = started;
     return () => {
       if (replica === started) replica = undefined;
+      followed = new FeedFollower();
       if (status.value.role !== 'stopped') status.next(leftStatus(status.value));
       started.close();
     };
-  }).pipe(shareIn(home));
+  }).pipe(shareIn(home, { connector: () => fanOut<FeedEvent | ClusterEvent>() }));
+  const events$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
+    for (const event of followed.joinedAt(Date.now())) subscriber.next(event);
+    return shared$.subscribe(subscriber);
+  });
 
   const { account, leaseMs, renewMs, marginMs } = settings;
   const generation = (): number | undefined => replica?.ownGeneration;
-  const owned = { events$, account, generation, maxStallMs: leaseMs - renewMs - marginMs };
+  const owned = { events$: shared$, account, generation, maxStallMs: leaseMs - renewMs - marginMs };
 
   return {
     feed,

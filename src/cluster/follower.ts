@@ -314,6 +314,8 @@ export class Follower implements PositionedFeed {
     if (this.#outage?.is === 'rest') this.#outage = { ...this.#outage, is: undefined };
     const known = settling !== 'auto' && { completeFrom: settling ?? at };
     this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#opened.count, ...known });
+    // Frames can come late, so the stream has its own time from the beginning: no clock may close a window before.
+    if (this.#opened.count === 1) this.#emit({ type: 'watermark', at });
   }
 
   /** No event before this time follows. */

@@ -13,7 +13,7 @@ import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent, Watermark } from '../protocol/event.js';
 import { EventRecord, type LogEntry } from '../protocol/event-record.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Place, PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
@@ -284,14 +284,22 @@ export class Replica implements PositionedFeed {
     if (this.#isClosing) this.#running.unsubscribe();
   }
 
-  #end(error: unknown): void {
+  #end(reason: unknown): void {
     if (this.#running.closed) return;
+    const error = this.#sinceComplete(reason);
     this.#left$.complete();
     this.#run.close();
     this.#reportStatus();
     if (error instanceof TradeFeedError) this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error });
     this.#running.unsubscribe();
     this.#handlers.error(error);
+  }
+
+  /** What is missing since the stream was complete doesn't follow, so the outage begins then. */
+  #sinceComplete(error: unknown): unknown {
+    const { complete } = this.#channel.follower.line ?? {};
+    const isLater = error instanceof TradeFeedError && error.stage === 'stream' && complete !== undefined;
+    return isLater && complete < error.endedAt ? copyFailure(error, { endedAt: complete }) : error;
   }
 
   #release(): void {

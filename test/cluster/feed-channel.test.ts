@@ -273,9 +273,10 @@ describe('the channel of a replica', () => {
     const [times, ofJoined] = [follower, joined].map(({ events }) =>
       events.flatMap((event) => (event.type === 'watermark' ? [event.at] : [])),
     );
-    expect(ofJoined).toEqual([times!.at(-1)]);
+    expect(new Set(ofJoined)).toEqual(new Set([times!.at(-1)]));
     expect(times).toEqual(times!.toSorted((a, b) => a - b));
-    expect(times!.at(-1)! - times![0]!).toBeLessThan(10_000);
+    // The first one is that of the first connection.
+    expect(times!.at(-1)! - times![1]!).toBeLessThan(10_000);
   });
 
   it('sends the bytes that the service sent, even if a subscriber changes its frame', async () => {

@@ -2,14 +2,21 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { filter, Subject, Subscription, throwError } from 'rxjs';
+import { BehaviorSubject, filter, Subject, Subscription, take, throwError } from 'rxjs';
 import type { EngineFailure } from '../../src/cluster/engine.js';
 import { subjectsOf, writeControl } from '../../src/cluster/control.js';
 import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { readClusterState, resumeCluster } from '../../src/cluster/operate.js';
 import { debug } from '../../src/feed/diagnostics.js';
-import { type FeedEventMessage, type FeedOrigin, type PublishedEvent, tradeFeedEvents$ } from '../../src/index.js';
+import {
+  type FeedEvent,
+  type FeedEventMessage,
+  type FeedOrigin,
+  type PublishedEvent,
+  tradeFeedEvents$,
+} from '../../src/index.js';
+import type { ClusterEvent } from '../../src/protocol/event.js';
 import { eventRecords } from '../../src/protocol/event-record.js';
 import { waitFor } from '../support/wait-for.js';
 import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
@@ -174,6 +181,33 @@ describe('replicas of an account', () => {
     } finally {
       clearInterval(timer);
     }
+  });
+
+  it('tell a later subscriber that the connection settles, and from then on the time of the stream', async () => {
+    await using running = await started('a', { deliveryDelayMs: 60_000 });
+    const { owner, push } = running;
+    await push([owner], '1');
+    const joined: (FeedEvent | ClusterEvent)[] = [];
+    owner.cluster.events$.pipe(take(2)).subscribe((event) => joined.push(event));
+    expect(joined).toEqual([expect.objectContaining({ type: 'opened', connection: 1 }), expect.anything()]);
+    await using complete = await started('b', { deliveryDelayMs: 0 });
+    await complete.push([complete.owner], '1');
+    complete.owner.cluster.events$.pipe(take(1)).subscribe((event) => joined.push(event));
+    expect(joined.slice(1)).toMatchObject([{ type: 'watermark' }, { type: 'watermark' }]);
+  });
+
+  it('end with an outage since they were last complete, because what they missed does not follow', async () => {
+    await using test = await startTestCluster();
+    const connected$ = new BehaviorSubject(true);
+    const owner = await test.startOwner('a');
+    const follower = test.start('b', { engine: { ...test.engine, connected$ }, canOwn: false });
+    await test.owner(owner, follower);
+    await pushTo(test, [owner, follower], '1');
+    const { complete } = follower.cluster.position!;
+    connected$.complete();
+    await waitFor(() => follower.error());
+    expect(follower.error()).toMatchObject({ code: 'engine-closed', endedAt: complete });
+    expect(follower.events.at(-1)).toMatchObject({ type: 'stopped', failure: follower.error() });
   });
 
   it('keep the owner while the engine is away: it receives frames, and the others report the gap', async () => {

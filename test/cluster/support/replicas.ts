@@ -1,7 +1,13 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { type ClusterOptions, createFeedCluster, memoryEngine } from '../../../src/cluster/index.js';
-import { type Feed, type FeedEvent, type Frame, type TradeFeedError, tumblingWindow } from '../../../src/index.js';
+import {
+  type AccumulatedWindow,
+  type Feed,
+  type FeedEvent,
+  type TradeFeedError,
+  tumblingWindow,
+} from '../../../src/index.js';
 import type { ClusterEvent } from '../../../src/protocol/event.js';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -46,13 +52,21 @@ const startReplica = (
   };
 };
 
-/** Returns the texts of what a replica has emitted, in windows of 10 ms. */
-export const windowsOf = ({ events }: TestReplica) => {
-  const texts = {
-    seed: (): readonly string[] => [],
-    add: (before: readonly string[], each: Frame) => [...before, each.text()],
-  };
-  return lastValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 10, ...texts }), toArray()));
+/** Windows of 10 ms, with the texts of their frames. */
+const windows = tumblingWindow<FeedEvent | ClusterEvent, readonly string[]>({
+  lengthMs: 10,
+  seed: () => [],
+  add: (before, each) => [...before, each.text()],
+});
+
+/** Returns the windows of what a replica has emitted. */
+export const windowsOf = ({ events }: TestReplica) => lastValueFrom(from(events).pipe(windows, toArray()));
+
+/** Returns the windows of a replica from now on, as they come. */
+export const windowsFrom = ({ cluster }: TestReplica) => {
+  const live: AccumulatedWindow<readonly string[]>[] = [];
+  cluster.events$.pipe(windows).subscribe({ next: (window) => live.push(window), error: () => undefined });
+  return live;
 };
 
 /** Replicas of one account, and the service. */
