@@ -3,7 +3,19 @@ import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '
 import { concat, NEVER, Subject } from 'rxjs';
 import { type DropReport, feedStats, type FeedStats, type OwnerChanged, TradeFeedError } from '../../src/index.js';
 import { feedMetrics, type FeedMetricsOptions } from '../../src/otel/index.js';
-import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, stopped } from '../operators/stream.js';
+import { clusterMeanings } from '../../src/protocol/failures/classify.js';
+import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import {
+  disconnected,
+  frameOf,
+  gapOf,
+  issued,
+  opened,
+  reconnecting,
+  requested,
+  stopped,
+  watermark,
+} from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { type Metric, startSdk } from './sdk.js';
 
@@ -172,6 +184,21 @@ describe('feedMetrics', () => {
     now.mockRestore();
     expect(age).toBeGreaterThan(8.9);
     sdk.subscription.unsubscribe();
+  });
+
+  it('reports an outage of a replica from when it last heard of the feed, although it says so seconds later', async () => {
+    using time = fakeTimers();
+    await using sdk = start();
+    const at = Date.now();
+    sdk.emit(opened(at), watermark(at));
+    jest.advanceTimersByTime(3_000);
+    const failure = createFailure(clusterMeanings.away, { stage: 'stream', endedAt: at });
+    sdk.emit({ type: 'disconnected', at, failure });
+    jest.advanceTimersByTime(1_000);
+    const [metrics] = await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]);
+    expect(Math.round(valueIn(metrics, 'trade_feed.outage.age', { 'error.type': 'cluster-away' }) as number)).toBe(4);
+    sdk.subscription.unsubscribe();
+    time[Symbol.dispose]();
   });
 
   it('reports the longest outage of several subscriptions', async () => {

@@ -1,5 +1,5 @@
-import type { ClusterLifecycleEvent } from '../../protocol/event.js';
-import type { FeedState } from '../../protocol/feed-state.js';
+import type { ClusterLifecycleEvent, Disconnected, Stopped } from '../../protocol/event.js';
+import { type FeedState, isOfRelay } from '../../protocol/feed-state.js';
 import { type Waiting, waitingFor, type WaitingFor, waitMs, waitsFor } from '../../protocol/event-record.js';
 import { FeedFollower } from './follow-feed.js';
 
@@ -14,6 +14,8 @@ export class FeedWatch {
   #waiting: Waiting | undefined;
   #downSinceMs: number | undefined = performance.now();
   #liveSinceMs = 0;
+  /** When the source last gave the time of its stream; `Infinity` if it never has. */
+  #heardMs = Infinity;
   /** How long a connection may be silent before a report. Grows if the feed proves to be quiet. */
   #quietMs = waitMs;
   #waitedMs = 0;
@@ -52,10 +54,9 @@ export class FeedWatch {
   event(event: ClusterLifecycleEvent): void {
     const before = this.#waitsFor;
     this.#waitsFor = waitsFor(this.#feed.next(event));
-    if (event.type === 'opened') this.#open();
-    else if (event.type === 'disconnected' || event.type === 'stopped')
-      // A stalled connection was down before anybody noticed.
-      this.#downSinceMs ??= performance.now() - Math.max(0, event.at - event.failure.endedAt);
+    if (event.type === 'watermark') this.#heardMs = performance.now();
+    else if (event.type === 'opened') this.#open();
+    else if (event.type === 'disconnected' || event.type === 'stopped') this.#downSinceMs ??= this.#endedMs(event);
     if (event.type === 'opened' || this.#waitsFor !== before) this.#restart();
   }
 
@@ -74,6 +75,12 @@ export class FeedWatch {
   /** Stops the timer. Call it when the subscription ends. */
   end(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** A stalled connection was down before anybody noticed. A page or a replica says it later, in its stream's time. */
+  #endedMs({ at, failure }: Disconnected | Stopped): number {
+    const endedMs = performance.now() - Math.max(0, at - failure.endedAt);
+    return isOfRelay({ failure, hasStopped: false }) ? Math.min(endedMs, this.#heardMs) : endedMs;
   }
 
   #open(): void {
