@@ -243,8 +243,8 @@ lets no time pass until the opened of an owner that was replaced
   0: 1.0 a, 250: 1.1?~ BEAT, 299: 1.1~ BEAT, 300: 1.1~ OPENED, 301: 1.2/1 GAP
   opened 1, a/1, opened 2, gap connection-replaced ?
 has the gap of a connection that was replaced before it was complete, for who joined then
-  0: 1.0~ OPENED, 1: 1.1/0~ a, 2: 1.2/1?~ BEAT, 3: 1.2/1~ OPENED, 4: 1.3/1 GAP, 5: 1.4/1+1 b
-  opened 1, a/1, opened 2, gap connection-replaced ?, b/2
+  0: 1.5/0~ OPENED, 1: 1.6/0~ a, 2: 1.7/1?~ BEAT, 3: 1.7/1?~ REFUSED, 4: 1.8/1~ OPENED, 5: 1.9/1 GAP, 6: 1.10/1+1 b
+  opened 1, a/1, disconnected, opened 2, gap connection-replaced ?, b/2
 has the gap of a connection that was replaced while the owner was away
   0: 1.0 a, 300: away, 301: 1.1~ OPENED, 302: 1.2/1 GAP, 303: 1.3/1+1 b
   opened 1, a/1, disconnected, opened 2, gap connection-replaced ?, b/2
