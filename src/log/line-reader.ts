@@ -148,8 +148,7 @@ export class LineReader<M extends Head> {
     if (this.#closed.signal.aborted) return;
     this.#isReliable = isOver();
     // What the store lacks after all is reported as missing.
-    this.#parts.receive(message, 'live');
-    reading.messages.shift();
+    if (reading.messages[0] === message) this.#parts.receive(reading.messages.shift()!, 'live');
   }
 
   /** Whether the line may still get what is missing before a message: no later generation continues it. */
@@ -188,8 +187,18 @@ export class LineReader<M extends Head> {
       const answer = message && between(place(), message);
       // Only here it shows that a generation between the two began earlier.
       if (answer?.type === 'hole' && answer.from < from) return this.#readFrom(store, answer.from, take);
-      if (message) take(message);
+      if (message === undefined) continue;
+      this.#receiveBefore(message);
+      take(message);
     }
+  }
+
+  /** Receives what came live and the store lacks: its owner has gone, or has sent it again too late. */
+  #receiveBefore(message: M): void {
+    const isFirst = ({ gen, offset }: M): boolean =>
+      this.#lacks(message) && (gen < message.gen || (gen === message.gen && offset < message.offset));
+    const { messages = [] } = this.#state as Partial<Reading<M>>;
+    while (messages[0] && isFirst(messages[0])) this.#parts.receive(messages.shift()!, 'live');
   }
 
   readonly #missed = (message: M): void => this.#parts.receive(message, 'missed');

@@ -111,6 +111,21 @@ describeInstalled('redis', 'a line in a stream of Redis', () => {
     expect(received).toEqual(names(2, 20, 30));
   });
 
+  it('publishes what follows messages that the stream has lost, and stores again once it has asked', async () => {
+    const { commands, engine, store } = await open(server);
+    await store.end();
+    await append(store, headsOf(1, 0, 10));
+    const received = await listen(engine);
+    const [[newest] = []] = await commands.xrevrange(key, '+', '-', 'COUNT', 1);
+    await commands.xdel(key, newest!);
+    expect(await append(store, headsOf(1, 10, 20, more))).toBe('away');
+    for (const head of headsOf(1, 20, 30, more)) store.append(head, bytesOf(head));
+    await waitFor(() => received.includes('1.29'));
+    expect(received).toEqual(names(1, 10, 30));
+    expect((await store.end())?.offset).toBe(8);
+    expect(await append(store, headsOf(1, 30, 40, more))).toBe(40);
+  });
+
   it('publishes what there is no memory for, and stores again once there is', async () => {
     const { commands, engine, store, reports } = await open(server);
     await store.end();

@@ -83,7 +83,7 @@ export class LineServer {
     const isOfOther = !isExpected && (this.#messages.at(-1)?.head.gen ?? 0) > head.gen;
     const isLive = this.kind !== 'script' || !isOfOther;
     if (this.state !== 'good') return { answer: this.state === 'full' ? 'full' : 'away', isLive };
-    if (!isExpected) return { answer: this.kind === 'script' && lastId === 0 ? 'away' : 'fenced', isLive };
+    if (!isExpected) return { answer: this.kind === 'script' && !isOfOther ? 'away' : 'fenced', isLive };
     this.#last = { sequence: sequence + 1, id };
     this.#messages.push({ head, bytes, at: this.#time.now(), number: sequence + 1 });
     this.#observer.stored(head, numbersIn(bytes));
