@@ -62,9 +62,10 @@ export class LineWriter {
     this.#tryLater();
   }
 
-  /** The store can be reached again. */
+  /** The store can be reached again. It can have lost what it had confirmed: the copy of a server lags behind it. */
   retry(): void {
-    if (this.#timer === undefined) return;
+    if (this.#state === 'writing') this.#state = 'recovering';
+    else if (this.#timer === undefined) return;
     this.#retryMs = 0;
     this.#tryLater();
   }

@@ -98,8 +98,21 @@ describe('a writer of a line', () => {
     test.writer.retry();
     await advance(0);
     expect(test.again).toEqual([0]);
+  });
+
+  it('asks a store that was away and is back where the line ends: it can have lost what it had confirmed', async () => {
+    using _timers = fakeTimers();
+    using test = start(6);
+    test.writer.stored({ upTo: 6 });
+    test.end.mockResolvedValue(headAt(3));
     test.writer.retry();
-    expect(test.end).toHaveBeenCalledTimes(9);
+    test.writer.retry();
+    await advance(0);
+    expect(test.again).toEqual([4, 5]);
+    expect(test.end).toHaveBeenCalledTimes(1);
+    test.writer.close();
+    test.writer.retry();
+    expect(test.end).toHaveBeenCalledTimes(1);
   });
 
   it('waits before it sends again what a store takes no more, and does not say meanwhile that the store works', async () => {
