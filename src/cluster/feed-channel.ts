@@ -292,7 +292,7 @@ export class FeedChannel {
   /** Counts how long an expected message is overdue. While it lasts, reports it and renews the subscriptions. */
   #watch(): void {
     const { engine, faults, election } = this.#parts;
-    const { isConnected, state } = election();
+    const { isConnected, state, precedenceUntil } = election();
     // What was missed is fetched, so a short outage of the engine is none of the feed.
     const isFetching = this.#store !== undefined && !this.#isSource;
     const isExpected = (isConnected || isFetching) && !['left', 'stopped', 'evicted'].includes(state.name);
@@ -304,8 +304,8 @@ export class FeedChannel {
     if (!this.#isSource) this.follower.away(isConnected ? 'behind' : 'away');
     if (!isConnected) return;
     engine.resubscribe();
-    // Another fault explains why there's no owner.
-    if ((faults.current?.operation ?? 'subscribe') !== 'subscribe') return;
+    // Another fault explains why there's no owner, or it's about to reconnect, too.
+    if (performance.now() < precedenceUntil || (faults.current?.operation ?? 'subscribe') !== 'subscribe') return;
     const forMs = this.#quietTicks * this.#watchMs;
     faults.failed(
       'subscribe',

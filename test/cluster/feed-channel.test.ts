@@ -59,7 +59,7 @@ const replicaOf = (memory: ClusterEngine, id: string, options: Partial<ClusterOp
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
-    ...{ channel, events, heard, texts, codes, subscribed },
+    ...{ channel, election, events, heard, texts, codes, subscribed },
     own: (gen: number, phase: Report['phase'] = 'open', isServing = true, isOffered = false) =>
       channel.report({ gen, owner: id, phase, revision: 1 }, isServing, isOffered),
     beat: (gen: number, phase: Report['phase'] = 'open') => channel.beat({ gen, owner: id, phase, revision: 1 }),
@@ -243,6 +243,18 @@ describe('the channel of a replica', () => {
     // Each refusal may pass: the second one is reported.
     await advance(5_000);
     expect(owner.events).toContainEqual(expect.objectContaining({ type: 'engine-refused', operation: 'store' }));
+  });
+
+  it('reports that no owner is heard, but not while the owner may still be about to reconnect', async () => {
+    using _timers = fakeTimers();
+    const { election, events } = replicaOf(memoryEngine(), 'a');
+    election.isConnected = false;
+    await advance(5_500);
+    Object.assign(election, { isConnected: true, precedenceUntil: performance.now() + 2_000 });
+    await advance(3_000);
+    expect(events).toEqual([]);
+    await advance(500);
+    expect(events).toEqual([expect.objectContaining({ type: 'engine-refused', operation: 'subscribe' })]);
   });
 
   it('never mixes two generations in a message', async () => {
