@@ -1,10 +1,11 @@
 import type { ClusterEngine } from 'rx-trade-feed/cluster';
 
 export type BrokerKind = 'nats' | 'redis';
+type AnyKind = BrokerKind | 'nats-core' | 'sentinel';
 
 /** A broker that runs. */
-export interface RunningBroker {
-  readonly kind: BrokerKind | 'nats-core';
+export interface RunningBroker<Kind extends AnyKind = AnyKind> {
+  readonly kind: Kind;
   readonly port: number;
   readonly pid: number | undefined;
   /** Starts it again, on the same port. */
@@ -14,11 +15,11 @@ export interface RunningBroker {
   readonly wipe: () => void;
 }
 
-export const startBroker: (
-  kind: BrokerKind | 'nats-core',
+export const startBroker: <Kind extends AnyKind>(
+  kind: Kind,
   folder: string,
   moreArgs?: readonly string[],
-) => Promise<RunningBroker>;
+) => Promise<RunningBroker<Kind>>;
 export const startNatsCluster: (
   folder: string,
   stream: string,

@@ -1,7 +1,7 @@
 // Message brokers on loopback ports, for the engines of a cluster. Each can be killed, and started again with or without its data.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -19,9 +19,14 @@ const argumentsOf = {
     redisServer,
     ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'],
   ],
+  sentinel: (port, folder) => {
+    const file = join(folder, 'sentinel.conf');
+    writeFileSync(file, `bind 127.0.0.1\nport ${port}\n`);
+    return [redisServer, [file, '--sentinel']];
+  },
 };
 
-/** Starts a broker that stores its data in a folder; `nats-core` has no JetStream. */
+/** Starts a broker that stores its data in a folder; `nats-core` has no JetStream, and `sentinel` watches nothing yet. */
 export const startBroker = async (kind, folder, moreArgs = []) => {
   const data = join(folder, kind);
   const port = await freePort();

@@ -1,4 +1,4 @@
-import { BehaviorSubject, filter, merge, NEVER, Subject, switchMap } from 'rxjs';
+import { BehaviorSubject, combineLatest, filter, map, merge, NEVER, Subject, switchMap } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import type { LineStore, Stored } from '../../../src/log/line-store.js';
 
@@ -15,7 +15,9 @@ export const cutEngine = (engine: ClusterEngine, hasStore = false) => {
     return isConnected() ? result : new Promise<T>(() => undefined);
   };
   return {
-    connected$: isConnected$,
+    connected$: combineLatest([engine.connected$, isConnected$]).pipe(
+      map((areConnected) => areConnected.every(Boolean)),
+    ),
     read: (key) => call(() => engine.read(key)),
     compareAndSet: (key, value, expected) => call(() => engine.compareAndSet(key, value, expected)),
     publish: (subject, data) => (isConnected() ? engine.publish(subject, data) : undefined),
