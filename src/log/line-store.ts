@@ -4,7 +4,7 @@ import type { Head } from '../protocol/place.js';
 /** Reads the head of a message; `undefined` if the bytes aren't one. */
 export type HeadOf = (bytes: Uint8Array) => Head | undefined;
 
-/** `fenced`: something else was stored. `away`: no answer, or it lacks earlier ones. `full`: the store takes nothing. */
+/** `fenced`: another generation was stored. `away`: no answer, or it lacks what it had. `full`: it takes nothing. */
 export type LineRefusal = 'fenced' | 'away' | 'full';
 
 /** What became of appended messages: all before the offset `upTo` are stored, or one was refused, and all after it. */

@@ -26,14 +26,14 @@ local expected, id, isNew, oldest, channel, bytes = unpack(ARGV)
 local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local last = newest and newest[1] or ''
 if last == id then return id end
-local isLater = tonumber(last:match('^%d+') or 0) > tonumber(id:match('^%d+'))
-local result = { isLater and 'fenced' or 'away', 'The newest message is ' .. last .. ' instead of ' .. expected }
+local generation, own = tonumber(last:match('^%d+') or 0), tonumber(id:match('^%d+'))
+local result = { (generation == 0 or generation == own) and 'away' or 'fenced', 'The newest message is ' .. last .. ' instead of ' .. expected }
 if last == expected then
   if isNew == '1' then redis.call('DEL', KEYS[1]) end
   if oldest ~= '' then redis.call('XTRIM', KEYS[1], 'MINID', '~', oldest) end
   local added = redis.pcall('XADD', KEYS[1], id, 'b', bytes)
   result = added.err and { added.err:find('OOM') and 'full' or 'away', added.err } or id
-elseif isLater then return result end
+elseif generation > own then return result end
 if channel ~= '' then redis.call('PUBLISH', channel, bytes) end
 return result
 `;

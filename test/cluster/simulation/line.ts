@@ -80,10 +80,11 @@ export class LineServer {
     const { sequence, id: lastId } = this.#last;
     const head = headOf(bytes)!;
     const isExpected = this.kind === 'copies' ? sequence === follows.sequence : lastId === follows.id;
-    const isOfOther = !isExpected && (this.#messages.at(-1)?.head.gen ?? 0) > head.gen;
+    const { gen = head.gen } = this.#messages.at(-1)?.head ?? {};
+    const isOfOther = !isExpected && gen > head.gen;
     const isLive = this.kind !== 'script' || !isOfOther;
     if (this.state !== 'good') return { answer: this.state === 'full' ? 'full' : 'away', isLive };
-    if (!isExpected) return { answer: this.kind === 'script' && !isOfOther ? 'away' : 'fenced', isLive };
+    if (!isExpected) return { answer: this.kind === 'script' && gen === head.gen ? 'away' : 'fenced', isLive };
     this.#last = { sequence: sequence + 1, id };
     this.#messages.push({ head, bytes, at: this.#time.now(), number: sequence + 1 });
     this.#observer.stored(head, numbersIn(bytes));
