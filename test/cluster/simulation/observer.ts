@@ -287,11 +287,11 @@ export const createObserver = (time: Time, timeline: Timeline, fixedDelayMs: num
     if (outage && goesOn && gap.missed !== undefined)
       report(`${replica} counts the frames of an outage whose connection settles`);
     // The `end` of an owner proves that nothing is missing before, and nobody emits it. Earlier messages may be lost.
-    const ended = completeTo.get(followed.get(replica)?.at(-2) ?? 0) ?? 0;
+    const ended = (followed.get(replica) ?? []).slice(0, -1).map((gen) => completeTo.get(gen) ?? 0);
     const mustBegin =
       outage &&
       Math.max(
-        Math.max(outage.from, ended, before?.to ?? 0) + maxEndMs,
+        Math.max(outage.from, ...ended, before?.to ?? 0) + maxEndMs,
         beginsAt ?? Infinity,
         isInTime ? 0 : delayedTo,
       );
