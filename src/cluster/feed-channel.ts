@@ -31,8 +31,8 @@ interface FeedChannelParts {
 }
 
 /**
- * After this many leases without its own beats, an owner sends nothing but beats. Its connection may be silently dead,
- * and the engine's client would queue all frames.
+ * After this many leases without its own beats, an owner sends nothing but beats, until its store answers. Its connection
+ * may be silently dead, and the engine's client would queue all frames.
  */
 const silentLeases = 5;
 
@@ -122,7 +122,7 @@ export class FeedChannel {
 
   frame(frame: Frame): void {
     if (this.#publisher.hold(frame)) return this.#begin();
-    if (!this.#isSilent) this.#outbox.frame(frame);
+    this.#outbox.frame(frame);
     // If its own beats don't come back, the follower must check that this replica's frames still arrive.
     if (!this.#isSource || !this.follower.expects(this.#publisher))
       return this.follower.receive(this.#publisher.frame(frame), performance.now());
@@ -199,7 +199,7 @@ export class FeedChannel {
   }
 
   #send(message: PlainMessage): void {
-    if (!this.#isSilent) this.#outbox.message(message);
+    this.#outbox.message(message);
     this.follower.receive(message, performance.now());
   }
 
@@ -209,8 +209,8 @@ export class FeedChannel {
   }
 
   #append(head: FeedHead, bytes: Uint8Array): void {
-    if (this.#writer === undefined) this.publish(this.#subjects.feed, bytes);
-    else this.#writer.append(head, bytes);
+    if (this.#writer) this.#writer.append(head, bytes, this.#isSilent);
+    else if (!this.#isSilent) this.publish(this.#subjects.feed, bytes);
   }
 
   async #askExtent(isConnected: boolean): Promise<void> {

@@ -42,9 +42,11 @@ export class LineWriter {
     this.#handlers = handlers;
   }
 
-  append(head: Head, data: Uint8Array): void {
+  /** @param isUnheard - whether live messages reach nobody */
+  append(head: Head, data: Uint8Array, isUnheard = false): void {
     // When the store answers, it first gets those that wait.
-    this.#store.append(head, data, this.#state === 'recovering' ? 'live' : undefined);
+    if (this.#state !== 'recovering') this.#store.append(head, data);
+    else if (!isUnheard) this.#store.append(head, data, 'live');
     if (this.#state === 'fenced' || this.#state === 'closed') return;
     this.#messages.push({ head, data, bytes: data.byteLength });
     while (this.#messages.bytes > maxWaitingBytes) this.#messages.shift();

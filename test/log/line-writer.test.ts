@@ -26,8 +26,8 @@ const start = (count: number, bytes = 10) => {
     refused: (error) => refused.push(error),
     fenced: (gen) => fenced.push(gen),
   });
-  const append = (from: number, to: number): void => {
-    for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes));
+  const append = (from: number, to: number, isUnheard = false): void => {
+    for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes), isUnheard);
   };
   append(0, count);
   return { writer, append, again, live, refused, fenced, end, [Symbol.dispose]: () => writer.close() };
@@ -66,6 +66,18 @@ describe('a writer of a line', () => {
     test.writer.stored(away);
     await advance(100);
     expect(test.again).toEqual(numbers(9, 25));
+  });
+
+  it('keeps what nobody would hear until the store answers', async () => {
+    using _timers = fakeTimers();
+    using test = start(1);
+    test.end.mockResolvedValue(headAt(0));
+    test.writer.stored(away);
+    test.append(1, 2);
+    test.append(2, 4, true);
+    expect(test.live).toEqual([1]);
+    await advance(0);
+    expect(test.again).toEqual([1, 2, 3]);
   });
 
   it('sends nothing again if a later generation continues the line, and says which', async () => {
