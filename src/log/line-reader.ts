@@ -148,7 +148,9 @@ export class LineReader<M extends Head> {
     if (this.#closed.signal.aborted) return;
     this.#isReliable = isOver();
     // What the store lacks after all is reported as missing.
-    if (reading.messages[0] === message) this.#parts.receive(reading.messages.shift()!, 'live');
+    if (reading.messages[0] !== message) return;
+    this.#parts.receive(message, 'live');
+    reading.messages.shift();
   }
 
   /** Whether the line may still get what is missing before a message: no later generation continues it. */
@@ -198,7 +200,10 @@ export class LineReader<M extends Head> {
     const isFirst = ({ gen, offset }: M): boolean =>
       this.#lacks(message) && (gen < message.gen || (gen === message.gen && offset < message.offset));
     const { messages = [] } = this.#state as Partial<Reading<M>>;
-    while (messages[0] && isFirst(messages[0])) this.#parts.receive(messages.shift()!, 'live');
+    for (let first = messages[0]; first && isFirst(first); first = messages[0]) {
+      messages.shift();
+      this.#parts.receive(first, 'live');
+    }
   }
 
   readonly #missed = (message: M): void => this.#parts.receive(message, 'missed');
