@@ -2,9 +2,9 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { writeFrame } from '../operators/node/write-frame.js';
-import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import { isFrame, isLifecycle, isOfEngine, timeOf } from '../operators/items/item.js';
 import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
-import { type ClusterLifecycleEvent, type Gap, isOfEngine, type LifecycleEvent } from '../protocol/event.js';
+import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';

@@ -1,8 +1,7 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { isOfEngine } from '../protocol/event.js';
 import { aScheduler, checkRequired, positiveCount } from '../protocol/validate.js';
 import { BatchCollector, collect$ } from './items/collect.js';
-import { isLifecycle, type ItemOf, type NotInferred, type SourceError, timeOf } from './items/item.js';
+import { isLifecycle, isOfEngine, type ItemOf, type NotInferred, type SourceError, timeOf } from './items/item.js';
 import { OpenWindow, resolveWindow, type WindowContents } from './window/contents.js';
 import { Outages } from './window/outages.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/window.js';

@@ -164,13 +164,7 @@ export type ClusterEvent = OwnerChanged | EngineRefused | EngineRecovered;
 
 /** Returns whether an event is one that only a cluster emits. Such an event must not leave the server. */
 export const isClusterEvent = <E extends { readonly type: string }>(event: E): event is E & ClusterEvent =>
-  event.type === 'owner-changed' || isOfEngine(event);
-
-/** Returns whether an event is of a cluster's engine. The stream may be behind its time: what was missed follows. */
-export const isOfEngine = <E extends { readonly type: string }>(
-  event: E,
-): event is E & (EngineRefused | EngineRecovered) =>
-  event.type === 'engine-refused' || event.type === 'engine-recovered';
+  event.type === 'owner-changed' || event.type === 'engine-refused' || event.type === 'engine-recovered';
 
 /** Every event of a feed except frames. */
 export type LifecycleEvent =

@@ -1,7 +1,7 @@
 import { EventTime } from '../operators/items/event-time.js';
 import { afterItem } from '../operators/items/follow-feed.js';
-import { timeOf } from '../operators/items/item.js';
-import { type ClusterLifecycleEvent, type Gap, isOfEngine } from '../protocol/event.js';
+import { isOfEngine, timeOf } from '../operators/items/item.js';
+import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
 import {
   afterEvent,
   afterFrame,

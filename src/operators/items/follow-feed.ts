@@ -1,4 +1,4 @@
-import { isOfEngine, type LifecycleEvent, type Stopped, type Watermark } from '../../protocol/event.js';
+import type { LifecycleEvent, Stopped, Watermark } from '../../protocol/event.js';
 import { failureOf } from '../../protocol/failures/trade-feed-error.js';
 import {
   afterEvent,
@@ -9,7 +9,7 @@ import {
   noFeed,
   snapshotOfNew,
 } from '../../protocol/feed-state.js';
-import { frameOf, isFrame, isLifecycle, isLogged, timeOf } from './item.js';
+import { frameOf, isFrame, isLifecycle, isLogged, isOfEngine, timeOf } from './item.js';
 
 /**
  * Follows the state of the feed through the events and items an operator receives. Fills in what a source leaves out:

@@ -48,6 +48,10 @@ export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => 
   }
 };
 
+/** Returns whether an event is of a cluster's engine. The stream may be behind its time: what was missed follows. */
+export const isOfEngine = ({ type }: ClusterLifecycleEvent): boolean =>
+  type === 'engine-refused' || type === 'engine-recovered';
+
 export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
 
 type TimedField = 'type' | 'at' | 'completeFrom' | 'from' | 'to' | 'failure';

@@ -1,9 +1,9 @@
 import { defer, filter, NEVER, type OperatorFunction, repeat, switchMap, timer } from 'rxjs';
-import { type ClusterLifecycleEvent, isOfEngine } from '../../protocol/event.js';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
 import { clampMs, invalidOption, type Rule } from '../../protocol/validate.js';
 import { collect$, type Collector } from '../items/collect.js';
 import { EventTime } from '../items/event-time.js';
-import { isLifecycle, type SourceError, timeOf } from '../items/item.js';
+import { isLifecycle, isOfEngine, type SourceError, timeOf } from '../items/item.js';
 import { keyRules, OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
 import { freeDelayMs } from '../../protocol/feed-state.js';
 import { Outages } from './outages.js';
