@@ -56,6 +56,7 @@ export type SimulatedService = ReturnType<typeof createService>;
  */
 export const createService = (time: Time, chance: Chance, delayMs: number, record: (text: string) => void) => {
   const evictions: Eviction[] = [];
+  const late: number[] = [];
   let live: Client | undefined;
   let hasEvicted = false;
   let isUp = true;
@@ -78,6 +79,7 @@ export const createService = (time: Time, chance: Chance, delayMs: number, recor
     record(`service: ${client.name} is connected${live ? `, ${live.name} is evicted` : ''}`);
     const evicted = live;
     live = client;
+    if (isSlow || !client.isThere()) late.push(time.now());
     if (evicted !== undefined) {
       evictions.push({
         at: time.now(),
@@ -144,5 +146,7 @@ export const createService = (time: Time, chance: Chance, delayMs: number, recor
     /** Whether a handshake is under way. */
     isExpecting: (): boolean => expected > 0,
     evictions: evictions as readonly Eviction[],
+    /** When handshakes arrived that were slow, or whose client had left. */
+    late: late as readonly number[],
   };
 };

@@ -60,6 +60,8 @@ const settledMs = 100;
 const lookEveryMs = 250;
 /** How long after the last frame all replicas must be at its end: a beat, and a read of the store. */
 const quietMs = 1_000;
+/** How long a reader may wait for a store, and the owner until it claims again, at most. */
+const maxFollowMs = 10_000;
 /** The line's chances are others, so that a run without one is the same. */
 const lineSeeds = 1_000_000_000;
 
@@ -144,7 +146,7 @@ const run = async (time: Time, seed: number, options: RunOptions) => {
     ...{ time, chance, engine, service, observer, record, deliveryDelayMs: plan.deliveryDelayMs },
     onStopWritten: (isExact) => {
       const evictions = service.evictions.filter(({ at }) => time.now() - at < timing.creditMs);
-      const late = evictions.filter((each) => each.isLate || isOfEarlier(each)).length;
+      const late = service.late.filter((at) => time.now() - at < timing.creditMs).length;
       // An eviction whose credit is lost uses the credit of the next one.
       const hasLostReason = evictions.some(
         (each) =>
@@ -294,6 +296,9 @@ const run = async (time: Time, seed: number, options: RunOptions) => {
     if (isStopped || timeline.violations.length > 0) return;
     isQuiet = true;
     await passTo(time.now() + plan.delayMs + quietMs);
+    // A reader may have waited for records of a replaced owner, and must be told that this one isn't the last.
+    const lastMs = time.now() + maxFollowMs;
+    while (time.now() < lastMs && endings().length > 0) await passTo(time.now() + lookEveryMs);
     for (const each of endings()) timeline.wrong(each);
   };
 
@@ -302,8 +307,8 @@ const run = async (time: Time, seed: number, options: RunOptions) => {
       ({ client, by, isLate, hasEvicted }) => client === foreign && by !== foreign && !isLate && hasEvicted,
     );
     // Each late handshake adds a credit, and a used one makes room for the next.
-    const late = service.evictions.filter(({ isLate, isSlow }) => isLate || isSlow).length;
-    const limit = maxEvictions * (1 + historyLosses()) + uncounted + Math.max(0, late - maxCredits);
+    const more = uncounted + Math.max(0, service.late.length - maxCredits);
+    const limit = maxEvictions * (1 + historyLosses()) + more;
     if (evictions.some(({ at }) => evictions.filter((each) => each.at >= at && each.at < at + 60_000).length > limit))
       timeline.wrong(`the foreign client was evicted more than ${limit} times in a minute`);
   };
