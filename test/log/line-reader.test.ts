@@ -115,8 +115,8 @@ describe('a reader of a line', () => {
 
   it('receives what came live before what a later owner has stored, although the store lacks it', async () => {
     using test = start();
-    test.receive(message(1, 0, 1), message(1, 2, 3), message(1, 3, 4));
     test.append(message(2, 4, 6, { began: 4 }));
+    test.receive(message(1, 0, 1), message(1, 2, 3), message(1, 3, 4));
     await test.reader.finish();
     expect(test.seen).toEqual(['1:0', '-', '1:2', '1:3', '2:4', '2:5']);
   });
