@@ -75,6 +75,7 @@ describeInstalled('redis', 'replicas on Redis behind Sentinel', () => {
       },
       { limitMs: startLimitMs, what: () => 'a primary with a copy' },
     );
+  // It refuses until it knows the copy. If that lasts, `waitFor` fails.
   const failOver = () =>
     waitFor(() => sentinel.call('SENTINEL', 'FAILOVER', 'main').catch(() => undefined), { limitMs: startLimitMs });
   /** From now on, what the primary confirms is lost with it. */

@@ -1,5 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
+import { type ClusterLifecycleEvent, isClusterEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame, ownBytes, withOwnPayload } from '../../protocol/frame.js';
 import { isBytes, isTime } from '../../protocol/type-guards.js';
@@ -49,8 +49,8 @@ export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => 
 };
 
 /** Returns whether an event is of a cluster's engine. The stream may be behind its time: what was missed follows. */
-export const isOfEngine = ({ type }: ClusterLifecycleEvent): boolean =>
-  type === 'engine-refused' || type === 'engine-recovered';
+export const isOfEngine = (event: ClusterLifecycleEvent): boolean =>
+  isClusterEvent(event) && event.type !== 'owner-changed';
 
 export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
 
