@@ -207,8 +207,9 @@ it('what an `apiKey` function throws becomes the cause of each failure, as the s
 const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 it('a blocked main thread gets a gap in place of the frames that its worker dropped, with their number', async () => {
-  const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
-  await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
+  const count = 1_500;
+  const texts = Array.from({ length: count }, (_, n) => text(`${n}`.padEnd(1_000)));
+  await using wire = await startWire({ handshake: [accept(...texts)] });
   let expected = 0;
   let missed = 0;
   const events$ = tradeFeedEvents$('market', inWorker(wire, { receiveBufferBytes: 100_000 })).pipe(
@@ -220,14 +221,15 @@ it('a blocked main thread gets a gap in place of the frames that its worker drop
         missed += event.missed ?? 0;
       }
       if (event.type !== 'frame') return;
-      if (event.text() === 'first') stand(500);
-      else if (event.text() !== 'last') expect(Number(event.text())).toBe(expected++);
+      expect(Number(event.text())).toBe(expected++);
+      // On a busy machine, the first frames may be missing.
+      if (missed === 0) stand(200);
     }),
-    takeWhile((event) => event.type !== 'frame' || event.text() !== 'last'),
+    takeWhile(({ type }) => type !== 'frame' || expected < count),
   );
   await lastValueFrom(events$);
   expect(missed).toBeGreaterThan(0);
-  expect(expected).toBe(1_500);
+  expect(expected).toBe(count);
 });
 
 describe('a process', () => {
