@@ -99,7 +99,7 @@ export class FeedChannel {
     this.#outbox = new Outbox(
       this.#publisher,
       (bytes, head) => this.#append(head, bytes),
-      () => Math.min(batchBytes, parts.engine.maxMessageBytes?.() ?? Infinity),
+      () => Math.min(batchBytes, this.#maxBytes()),
     );
     this.#watchMs = clampMs((leaseMs + timing.silenceMarginMs) / silenceTicks);
     this.#watchdog = setInterval(() => this.#watch(), this.#watchMs);
@@ -198,6 +198,10 @@ export class FeedChannel {
     return this.#quietTicks * this.#watchMs > this.#leaseMs * silentLeases;
   }
 
+  #maxBytes(): number {
+    return this.#parts.engine.maxMessageBytes?.() ?? Infinity;
+  }
+
   #send(message: PlainMessage): void {
     this.#outbox.message(message);
     this.follower.receive(message, performance.now());
@@ -257,7 +261,8 @@ export class FeedChannel {
     const store = this.#store;
     this.#writer?.close();
     const { fenced } = this.#parts;
-    this.#writer = store && new LineWriter(store, { refused: (error) => this.#storeRefused(error), fenced });
+    const refused = (error: unknown): void => this.#storeRefused(error);
+    this.#writer = store && new LineWriter(store, { refused, fenced, maxBytes: () => this.#maxBytes() });
     const now = performance.now();
     for (const each of this.#publisher.begin(this.follower, this.follower.timeAt(now), Date.now())) {
       if (each.type === 'frame') this.frame(each);

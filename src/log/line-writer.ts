@@ -16,6 +16,8 @@ const maxStoredBytes = 2 * 1024 * 1024;
 const [firstRetryMs, maxRetryMs] = [100, 2_000];
 
 interface WriterHandlers {
+  /** How large a message may be now. A server that was restarted may take less than before. */
+  readonly maxBytes: () => number;
   /** The store has refused something, or answers again (`undefined`). */
   readonly refused: (error: unknown) => void;
   /** A later generation continues the line. */
@@ -115,10 +117,14 @@ export class LineWriter {
     }
     this.#state = 'writing';
     const upTo = end?.gen === own?.gen && end?.line === own?.line ? endOf(end) : -Infinity;
-    if (endOf(own) <= upTo || own === undefined) this.#worked();
+    const maxBytes = this.#handlers.maxBytes();
+    // Readers that lack one that's too large get a gap with its number.
+    const lacking = Array.from({ length: this.#messages.size }, (_, n) => this.#messages.at(n)).filter(
+      ({ head, bytes }) => endOf(head) > upTo && bytes <= maxBytes,
+    );
+    if (lacking.length === 0) this.#worked();
     // The store may answer at once, and then some are forgotten.
-    const messages = Array.from({ length: this.#messages.size }, (_, n) => this.#messages.at(n));
-    for (const { head, data } of messages) if (endOf(head) > upTo) this.#store.append(head, data, 'store');
+    for (const { head, data } of lacking) this.#store.append(head, data, 'store');
   }
 
   #forget(upTo: number): void {

@@ -22,7 +22,9 @@ const start = (count: number, bytes = 10) => {
     since: () => Promise.resolve(undefined),
     extent: () => Promise.resolve(undefined),
   };
+  const limit = { maxBytes: Infinity };
   const writer = new LineWriter(store, {
+    maxBytes: () => limit.maxBytes,
     refused: (error) => refused.push(error),
     fenced: (gen) => fenced.push(gen),
   });
@@ -30,7 +32,7 @@ const start = (count: number, bytes = 10) => {
     for (let n = from; n < to; n += 1) writer.append(headAt(n), Buffer.alloc(bytes), isUnheard);
   };
   append(0, count);
-  return { writer, append, again, live, refused, fenced, end, [Symbol.dispose]: () => writer.close() };
+  return { writer, append, again, live, refused, fenced, end, limit, [Symbol.dispose]: () => writer.close() };
 };
 
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
@@ -157,6 +159,22 @@ describe('a writer of a line', () => {
     test.writer.stored(away);
     await advance(0);
     expect(test.refused).toEqual([away.error, undefined]);
+  });
+
+  it('does not wait for what has become too large for the store', async () => {
+    using _timers = fakeTimers();
+    using test = start(2, 100);
+    test.append(2, 4);
+    test.writer.append(headAt(4), Buffer.alloc(10));
+    test.end.mockResolvedValue(undefined);
+    test.limit.maxBytes = 99;
+    test.writer.stored(away);
+    await advance(0);
+    expect(test.again.splice(0)).toEqual([4]);
+    test.limit.maxBytes = 9;
+    test.writer.retry();
+    await advance(0);
+    expect([test.again, test.refused]).toEqual([[], [away.error, undefined]]);
   });
 
   it('sends nothing after it was closed', async () => {

@@ -50,7 +50,7 @@ it('tells the writer of a new generation that the store still refuses what an ea
   line.isAway = true;
   await expect(line.end()).rejects.toThrow('away');
   line.isAway = false;
-  const writer = new LineWriter(line, { refused: () => undefined, fenced: () => undefined });
+  const writer = new LineWriter(line, { refused: () => undefined, fenced: () => undefined, maxBytes: () => Infinity });
   line.stored$.subscribe((stored: Stored) => writer.stored(stored));
   writer.append(message(2, 0), Buffer.of(1));
   await new Promise(setImmediate);

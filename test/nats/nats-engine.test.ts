@@ -176,6 +176,8 @@ describeInstalled('nats', 'a nats-server with a small max_payload', () => {
         expect(gaps).not.toContain('cluster-behind');
         expect(replica.error()).toBeUndefined();
       }
+      // The owner doesn't wait for messages that have become too large for the stream.
+      await waitFor(() => replicas.every(({ cluster }) => cluster.status.refused === undefined));
     }
   });
 });
