@@ -39,8 +39,10 @@ export const appendOwned = <E>(
   { events$, account, generation, maxStallMs }: Owned<E>,
   log: Pick<FeedLog, 'append'>,
   options: AppendOptions | undefined,
-): Observable<E> =>
-  defer(() => {
+): Observable<E> => {
+  // Wrong options are refused now, and what the log needs is loaded, not only when this replica owns.
+  log.append(options);
+  return defer(() => {
     let lookedAt = performance.now();
     let owned: number | undefined;
     const look = (...events: readonly E[]) => {
@@ -59,6 +61,7 @@ export const appendOwned = <E>(
       ),
     );
   });
+};
 
 /** Appends events, then those that follow. They wait while the previous owner's writer closes. */
 const onceFree = <E>(

@@ -43,6 +43,7 @@ export interface FeedCluster extends PositionedFeed {
    *
    * @param log - a folder if all replicas run on one machine; otherwise an engine that they share
    * @param options - the options of `append` of the log
+   * @throws TradeFeedError with code `invalid-options`, from the call itself
    * @example
    * ```ts
    * import { retry, tap } from 'rxjs';

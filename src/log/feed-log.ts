@@ -25,7 +25,7 @@ import {
   folderSettings,
   writeDebug,
 } from './append.js';
-import { lockFile, onceClosed } from './lock.js';
+import { lockFile, onceClosed, prepareLocks } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Place } from '../protocol/place.js';
@@ -152,10 +152,12 @@ const openReader = (path: string, settings: ReaderSettings): LogReader => {
   return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
 };
 
-const append =
-  (folder: string, { onError, ...settings }: AppendSettings) =>
-  <E>(source: Observable<E>): Observable<E> =>
+const append = (folder: string, { onError, ...settings }: AppendSettings): ReturnType<FeedLog['append']> => {
+  // The owner of a cluster opens its log between two frames.
+  prepareLocks();
+  return (source) =>
     onceClosed(folder, () => appended(source, folder, onError, (fail) => openWriter(folder, settings, fail)));
+};
 
 const openWriter = (folder: string, settings: WriterSettings, fail: Fail): LogWriter => {
   try {

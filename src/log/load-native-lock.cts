@@ -5,7 +5,7 @@ interface NativeLock {
 
 /**
  * Loads the native package, or throws without one for this system. CommonJS, because `require` loads it synchronously
- * and only when a log is locked; `createRequire` needs `import.meta`, a syntax error where bundled as CommonJS.
+ * and only for who appends; `createRequire` needs `import.meta`, a syntax error where bundled as CommonJS.
  */
 const loadNativeLock = (): NativeLock => {
   try {

@@ -1,6 +1,7 @@
 // A log has one writer, and a consumer runs once: locks of the operating system, which end with the process.
 import { defer, from, type Observable, switchMap } from 'rxjs';
 import loadNativeLock from './load-native-lock.cjs';
+import { tryCall } from '../protocol/type-guards.js';
 import { LogError } from './log-error.js';
 
 /** Locks an open file until its descriptor is closed, or its thread or process ends. `false`: another one has it. */
@@ -26,6 +27,9 @@ const lockedRange = (platform: string): readonly [offset: number, length: number
   platform === 'win32' ? [2 ** 62, 1] : [0, 0];
 
 export const lockFile: LockFile = advisoryLock(loadNativeLock);
+
+/** Loads what a lock needs. Whoever locks learns why that fails. */
+export const prepareLocks = (): void => void tryCall(loadNativeLock);
 
 /** What still closes in this process: the next writer or consumer waits for it, instead of being refused. */
 const closing = new Map<string, Promise<unknown>>();

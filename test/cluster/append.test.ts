@@ -1,7 +1,7 @@
 /** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { defer, retry, Subscription, tap } from 'rxjs';
-import { type FeedLog, LogError } from '../../src/log/index.js';
+import { feedLog, type FeedLog, LogError } from '../../src/log/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { startTestCluster, type TestReplica } from './support/replicas.js';
 
@@ -69,6 +69,13 @@ describe('the owner of a cluster', () => {
       ...['1 1', '1 2', '2 owner-changed', '2 opened', '2 gap', '2 3'],
     ]);
     expect(codes).toEqual([[], [], []]);
+  });
+
+  it('learns at once that an option is wrong, although it does not own yet', async () => {
+    await using test = await startTestCluster();
+    const { cluster } = test.start('a', { canOwn: false });
+    const wrong = () => cluster.append(feedLog('market'), { maxBytes: -1 });
+    expect(wrong).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'maxBytes' }));
   });
 
   it('is refused by the log once a later generation appends', async () => {
