@@ -5,6 +5,7 @@
 // still, its sockets may hold frames from before its connection was replaced. It drops them, because that time belongs
 // to another owner.
 import {
+  asyncScheduler,
   defer,
   distinctUntilChanged,
   EMPTY,
@@ -15,6 +16,7 @@ import {
   type Observable,
   retry,
   startWith,
+  subscribeOn,
   switchMap,
   throwError,
   timer,
@@ -80,6 +82,8 @@ const onceFree = <E>(
       error instanceof LogError && error.code === 'log-in-use' ? timer(timing.folderRetryMs) : throwError(() => error);
     return source$.pipe(
       append,
+      // To open a log takes a while, so this owner's first messages leave before that.
+      subscribeOn(asyncScheduler),
       retry({ count: timing.folderInUseMs / timing.folderRetryMs, delay }),
       finalize(() => holding.unsubscribe()),
     );

@@ -78,6 +78,25 @@ describe('the owner of a cluster', () => {
     expect(wrong).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'maxBytes' }));
   });
 
+  it('opens the log only after its first messages have left', async () => {
+    await using test = await startTestCluster();
+    const [first, second] = [test.start('a'), test.start('b')];
+    const owner = await test.owner(first, second);
+    const { cluster } = owner === first ? second : first;
+    const order: string[] = [];
+    const append: FeedLog['append'] = () => (source) =>
+      defer(() => {
+        order.push('log');
+        return source;
+      });
+    appends.add(cluster.append({ append }).subscribe());
+    appends.add(cluster.events$.subscribe(({ type }) => order.push(type)));
+    await owner.cluster.handOver();
+    await waitFor(() => order.includes('log'), { what: () => order.join() });
+    const seen = order.filter((each) => ['owner-changed', 'opened', 'log'].includes(each));
+    expect(seen.slice(seen.indexOf('owner-changed'))).toEqual(['owner-changed', 'opened', 'log']);
+  });
+
   it('is refused by the log once a later generation appends', async () => {
     await using test = await startTestCluster();
     const replica = await test.startOwner('a');
