@@ -12,7 +12,7 @@ export const limitSources = {
   'operators/window/contents.ts': 'windowDefaults',
   'relay/relay-options.ts': 'resolveRelayOptions',
   'cluster/cluster-options.ts': 'resolveElectionOptions',
-  'log/append.ts': 'appendDefaults',
+  'log/options.ts': 'folderDefaults',
   'log/consume.ts': 'consumeDefaults',
   'testing/service-options.ts': 'serviceDefaults',
 };
@@ -34,7 +34,7 @@ const partsOf = (source) => ({
     source.resolveElectionOptions({ engine: { compareAndSet: () => undefined }, account: 'a' }),
     ...['cluster/cluster-options.ts', 'ClusterElectionOptions'],
   ],
-  log: [source.appendDefaults, 'log/append.ts', 'AppendOptions'],
+  log: [source.folderDefaults, 'log/options.ts', 'FeedLogOptions'],
   consumers: [source.consumeDefaults, 'log/consume.ts', 'ConsumeOptions'],
   service: [source.serviceDefaults.limits, 'testing/service-options.ts', 'ServiceLimits'],
 });

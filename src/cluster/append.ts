@@ -21,9 +21,9 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import type { AppendOptions } from '../log/append.js';
 import type { FeedLog } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
+import type { AppendOptions } from '../log/options.js';
 import { timing } from './election/timing.js';
 
 interface Owned<E> {

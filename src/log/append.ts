@@ -16,65 +16,15 @@ import {
 import { debug } from '../feed/diagnostics.js';
 import { frameOf } from '../operators/items/item.js';
 import { printable } from '../protocol/printable.js';
-import { aBoolean, aFunction, invalidOption, type Rule, validated } from '../protocol/validate.js';
 import { closes } from './lock.js';
 import type { LogError } from './log-error.js';
+import * as options from './options.js';
 
-/** The options of {@link FeedLog.append}. */
-export interface AppendOptions {
-  /**
-   * How large the log may grow, in bytes, all its files taken together. Before a segment would make it larger, the oldest
-   * ones are removed, never the newest two.
-   *
-   * @defaultValue `Infinity`
-   */
-  readonly maxBytes?: number | undefined;
-  /**
-   * How old a segment may get after its last record, in ms. Older ones are removed within about a minute, never the
-   * newest one.
-   *
-   * @defaultValue `Infinity`
-   */
-  readonly maxAgeMs?: number | undefined;
-  /**
-   * The size of a segment, in bytes: at most 536 870 912 (512 MiB), a third of `maxBytes`, and a quarter of it with
-   * `compress`.
-   *
-   * @defaultValue 16 777 216 (16 MiB), or an eighth of `maxBytes` if that's less
-   */
-  readonly segmentBytes?: number | undefined;
-  /**
-   * How often lines are forced to the disk, in ms. If the power fails, you lose at most that much. 0 does it after each
-   * write, `Infinity` never.
-   *
-   * @defaultValue 1 000
-   */
-  readonly syncMs?: number | undefined;
-  /** Whether to compress closed segments with gzip. @defaultValue `false` */
-  readonly compress?: boolean | undefined;
-  /** How many bytes may wait for a slow disk. Beyond it, the stream waits. @defaultValue 16 777 216 */
-  readonly maxWaitingBytes?: number | undefined;
-  /**
-   * The generation of the replica that appends. A cluster's `append` sets it. A log that many machines share refuses a
-   * generation lower than the last one with `log-fenced`; a folder relies on its lock.
-   *
-   * @defaultValue 0
-   */
-  readonly generation?: number | undefined;
-  /**
-   * What to do when the disk is full or fails, or a segment is removed. `'error'` ends the stream with the
-   * {@link LogError}. If you pass a function, it receives the error and the stream goes on. So does the log once the disk
-   * works again, with a gap that has the exact number of missed frames. If the log can't go on (another writer has it,
-   * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it. A failure of
-   * the end itself, after you have unsubscribed, is a process warning unless you pass a function.
-   *
-   * @defaultValue `'error'`
-   */
-  readonly onError?: 'error' | ((error: LogError) => void) | undefined;
-}
-
-/** The options of `append`, with the defaults. */
-export type AppendSettings = { readonly [Name in keyof AppendOptions]-?: NonNullable<AppendOptions[Name]> };
+// A log on JetStream takes the options of the store at `append`.
+export type AppendOptions = options.FeedLogOptions & options.AppendOptions;
+export type AppendSettings = options.FolderSettings & options.AppendSettings;
+export const appendDefaults: AppendSettings = { ...options.folderDefaults, ...options.appendDefaults };
+export const appendRules = { ...options.folderRules, ...options.appendRules };
 
 /** The writer of a log. What it returns resolves when all records are stored; nothing, if they already are. */
 interface Writer {
@@ -156,53 +106,3 @@ const warnOf = ({ message, code }: LogError): void =>
   process.emitWarning(printable(message), { type: 'TradeFeedWarning', code });
 
 export const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
-
-export const appendDefaults: AppendSettings = {
-  maxBytes: Infinity,
-  maxAgeMs: Infinity,
-  segmentBytes: 16 * 1024 * 1024,
-  syncMs: 1_000,
-  compress: false,
-  maxWaitingBytes: 16 * 1024 * 1024,
-  generation: 0,
-  onError: 'error',
-};
-
-/** Whoever reads a compressed segment holds all of it in memory. */
-export const maxSegmentBytes = 512 * 1024 * 1024;
-
-export const above: (what: string) => Rule = (what) => ({
-  allowed: `${what} above 0, or Infinity`,
-  is: (value) => typeof value === 'number' && value > 0,
-});
-
-export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
-  maxBytes: above('a number of bytes'),
-  generation: {
-    allowed: 'a whole number, 0 or more',
-    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  },
-  maxAgeMs: above('a number of ms'),
-  segmentBytes: {
-    allowed: `a number of bytes, above 0 and at most ${maxSegmentBytes}`,
-    is: (value) => typeof value === 'number' && value > 0 && value <= maxSegmentBytes,
-  },
-  syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
-  compress: aBoolean,
-  maxWaitingBytes: above('a number of bytes'),
-  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
-};
-
-/**
- * Returns the options for a folder with the defaults.
- *
- * @throws TradeFeedError with code `invalid-options`
- */
-export const folderSettings = (options: AppendOptions): AppendSettings => {
-  const given = validated(options, appendRules);
-  const { maxBytes, compress } = { ...appendDefaults, ...given };
-  const segmentBytes = given.segmentBytes ?? Math.min(appendDefaults.segmentBytes, maxBytes / 8);
-  const [part, allowed] = compress ? [4, 'a quarter of `maxBytes` with `compress`'] : [3, 'a third of `maxBytes`'];
-  if (segmentBytes > maxBytes / part) throw invalidOption('segmentBytes', `at most ${allowed}`, segmentBytes);
-  return { ...appendDefaults, ...given, segmentBytes };
-};

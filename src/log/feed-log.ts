@@ -16,15 +16,7 @@ import {
   timer,
 } from 'rxjs';
 import { atExit } from './at-exit.js';
-import {
-  above,
-  appended,
-  type AppendOptions,
-  type AppendSettings,
-  type Fail,
-  folderSettings,
-  writeDebug,
-} from './append.js';
+import { appended, type Fail, writeDebug } from './append.js';
 import { lockFile, onceClosed, prepareLocks } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
@@ -39,10 +31,20 @@ import {
   readableFolder,
   type ReadableLog,
 } from './consume.js';
+import {
+  above,
+  appendDefaults,
+  type AppendOptions,
+  appendRules,
+  type AppendSettings,
+  type FeedLogOptions,
+  type FolderSettings,
+  folderSettings,
+} from './options.js';
 import { LogReader } from './reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
-import { LogWriter, type WriterSettings } from './writer.js';
+import { LogWriter } from './writer.js';
 
 /** The options of {@link FeedLog.read$}. */
 export interface ReadOptions {
@@ -92,14 +94,16 @@ export interface FeedLog {
  * Opens a log: a folder that keeps a feed, so that you can read it again from any point, even while it grows.
  *
  * @param target - the folder, which the first `append` creates
+ * @param options - see {@link FeedLogOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
-export const feedLog = (target: string): FeedLog => {
+export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog => {
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
+  const settings = folderSettings(options);
   return {
-    append: (options = {}) => append(folder, folderSettings(options)),
-    ...readingOf(readableFolder(folder, machine, (settings) => openReader(folder, settings))),
+    append: (own = {}) => append(folder, settings, { ...appendDefaults, ...validated(own, appendRules) }),
+    ...readingOf(readableFolder(folder, machine, (reading) => openReader(folder, reading))),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
   };
 };
@@ -152,14 +156,18 @@ const openReader = (path: string, settings: ReaderSettings): LogReader => {
   return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
 };
 
-const append = (folder: string, { onError, ...settings }: AppendSettings): ReturnType<FeedLog['append']> => {
+const append = (
+  folder: string,
+  settings: FolderSettings,
+  { onError }: AppendSettings,
+): ReturnType<FeedLog['append']> => {
   // The owner of a cluster opens its log between two frames.
   prepareLocks();
   return (source) =>
     onceClosed(folder, () => appended(source, folder, onError, (fail) => openWriter(folder, settings, fail)));
 };
 
-const openWriter = (folder: string, settings: WriterSettings, fail: Fail): LogWriter => {
+const openWriter = (folder: string, settings: FolderSettings, fail: Fail): LogWriter => {
   try {
     return new LogWriter(folder, settings, machine, fail);
   } catch (error) {

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export type { AppendOptions } from './append.js';
+export type { AppendOptions, FeedLogOptions } from './options.js';
 export { type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
 export { type Committed, type ConsumeOptions } from './consume.js';
 export type { Place } from '../protocol/place.js';

@@ -4,7 +4,7 @@
 // Never: the newest segment, anything by its age because a clock has jumped or at the first look. It doesn't wait for
 // readers: a dead one would fill the disk.
 import { join } from 'node:path';
-import { type AppendSettings, maxSegmentBytes } from './append.js';
+import { type FolderSettings, maxSegmentBytes } from './options.js';
 import { toLogError } from './log-error.js';
 import {
   headOf,
@@ -17,7 +17,7 @@ import {
   syncFolder,
 } from './segments.js';
 
-type Limits = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'compress' | 'segmentBytes'>;
+type Limits = Pick<FolderSettings, 'maxBytes' | 'maxAgeMs' | 'compress' | 'segmentBytes'>;
 
 /** What the clock of the wall and one that nobody sets say, in ms. */
 export interface Clocks {

@@ -15,7 +15,8 @@ import {
   withGapIn,
 } from '../protocol/feed-state.js';
 import { afterRecord, type Place } from '../protocol/place.js';
-import type { AppendSettings, Fail } from './append.js';
+import type { Fail } from './append.js';
+import type { FolderSettings } from './options.js';
 import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
@@ -35,8 +36,6 @@ import {
   syncFolder,
   type Tip,
 } from './segments.js';
-
-export type WriterSettings = Omit<AppendSettings, 'generation' | 'onError'>;
 
 const tipMs = 250;
 const repairMs = 1_000;
@@ -73,7 +72,7 @@ interface Outage {
 
 export class LogWriter {
   readonly #folder: string;
-  readonly #settings: WriterSettings;
+  readonly #settings: FolderSettings;
   readonly #machine: Machine;
   readonly #fail: (error: LogError, canContinue?: boolean) => void;
   readonly #time: EventTime;
@@ -105,7 +104,7 @@ export class LogWriter {
   readonly #stops: readonly (() => void)[];
 
   /** @param fail - called for each failure of the disk; if it returns `false`, the writer ends, else it repairs */
-  constructor(folder: string, settings: WriterSettings, machine: Machine, fail: Fail) {
+  constructor(folder: string, settings: FolderSettings, machine: Machine, fail: Fail) {
     this.#folder = folder;
     this.#settings = settings;
     this.#machine = machine;

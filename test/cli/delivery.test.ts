@@ -36,7 +36,7 @@ beforeAll(async () => {
   log = folder.path('log');
   const frames = Array.from({ length: 1_000 }, (_, n) => frameAt(n, 'x'.repeat(300)));
   const events$ = from([...opening(0, 1), ...frames]);
-  await lastValueFrom(events$.pipe(feedLog(log).append({ segmentBytes: 1_000, syncMs: Infinity })));
+  await lastValueFrom(events$.pipe(feedLog(log, { segmentBytes: 1_000, syncMs: Infinity }).append()));
   short = folder.path('short');
   await lastValueFrom(from(opening(0, 1)).pipe(feedLog(short).append()));
 });

@@ -25,7 +25,7 @@ beforeAll(async () => {
   service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 200 }) } });
   log = folder.path('a-log-with-a-long-name');
   const frames = Array.from({ length: 40 }, (_, n) => frameAt(n, `{"n":${n}}`));
-  await lastValueFrom(from([...opening(0, 1), ...frames]).pipe(feedLog(log).append({ segmentBytes: 3_000 })));
+  await lastValueFrom(from([...opening(0, 1), ...frames]).pipe(feedLog(log, { segmentBytes: 3_000 }).append()));
   mkdirSync(join(log, 'cursors'));
   writeFileSync(join(log, 'cursors/a-damaged-consumer.json'), '{}');
   writeFileSync(join(log, '0000000000000000.ndjson'), 'not a line of a log\n', { flag: 'a' });

@@ -74,8 +74,8 @@ describe('the owner of a cluster', () => {
   it('learns at once that an option is wrong, although it does not own yet', async () => {
     await using test = await startTestCluster();
     const { cluster } = test.start('a', { canOwn: false });
-    const wrong = () => cluster.append(feedLog('market'), { maxBytes: -1 });
-    expect(wrong).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'maxBytes' }));
+    const wrong = () => cluster.append(feedLog('market'), { onError: 5 as never });
+    expect(wrong).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'onError' }));
   });
 
   it('opens the log only after its first messages have left', async () => {

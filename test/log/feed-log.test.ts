@@ -56,7 +56,7 @@ describe('retention', () => {
   it('begins a new segment after an eighth of the age, even if the clock was set back', async () => {
     let time = 1_000_000_000_000;
     const now = jest.spyOn(Date, 'now').mockImplementation(() => time);
-    const { send, end } = startWriter(feedLog(path()), { maxAgeMs: 80_000 });
+    const { send, end } = startWriter(feedLog(path(), { maxAgeMs: 80_000 }));
     for (const [n, step] of [0, 5_000, 6_000, -60_000, 1_000].entries()) {
       time += step;
       send(frame(n));
@@ -68,7 +68,7 @@ describe('retention', () => {
   });
 
   it('compresses closed segments, which still read the same', async () => {
-    const { send, end } = startWriter(feedLog(path()), { segmentBytes: 4_000, compress: true });
+    const { send, end } = startWriter(feedLog(path(), { segmentBytes: 4_000, compress: true }));
     send(opened(), ...frames(0, 100));
     await waitFor(() => names().filter((name) => name.endsWith('.gz')).length > 2);
     await end();

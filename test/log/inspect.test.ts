@@ -31,7 +31,7 @@ describe('inspectLog', () => {
   });
 
   it('shows segments, the writer, and how far each consumer is behind', async () => {
-    const { send, end } = startWriter(feedLog(pathOf()), { segmentBytes: 4_000, maxAgeMs: 1e9 });
+    const { send, end } = startWriter(feedLog(pathOf(), { segmentBytes: 4_000, maxAgeMs: 1e9 }));
     send(opened(), ...frames(0, 200));
     expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
     await end();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import { firstValueFrom, Subject } from 'rxjs';
-import { type AppendOptions, feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
+import { feedLog, type FeedLogOptions, type LogError, type LogRecord } from '../../src/log/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { append, cut, follow, frame, frames, gapsOf, offsetsOf, opened, path, read } from './support.js';
 import { replace, segments, startWriter, textsOf, tip, write } from './support.js';
@@ -12,9 +12,9 @@ const newest = () => segments().at(-1)!;
 const counted = (records: readonly LogRecord[]) =>
   gapsOf(records).reduce((sum, { missed = NaN }) => sum + missed, textsOf(records).length);
 /** A writer that has stored frames, and what its `onError` receives. */
-const start = async (count = 50, options: AppendOptions = {}) => {
+const start = async (count = 50, options?: FeedLogOptions) => {
   const reported: LogError[] = [];
-  const writer = startWriter(feedLog(path()), { onError: (error) => void reported.push(error), ...options });
+  const writer = startWriter(feedLog(path(), options), { onError: (error) => void reported.push(error) });
   writer.send(opened(), ...frames(0, count));
   await waitFor(async () => textsOf(await read()).length === count);
   return { ...writer, reported };
@@ -150,7 +150,7 @@ describe('a writer whose lock is no longer in its place', () => {
   it('does not fence out the writer that has its folder now', async () => {
     const first = await start();
     fs.renameSync(path(), path('elsewhere'));
-    const second = startWriter(feedLog(path()), { segmentBytes: 400 });
+    const second = startWriter(feedLog(path(), { segmentBytes: 400 }));
     second.send(opened(5_000), ...frames(100, 110));
     first.send(...frames(50, 60));
     await waitFor(() => first.errors.length > 0);

@@ -98,7 +98,7 @@ afterAll(() => {
     writeFileSync(filler, Buffer.alloc(500_000));
     const errors: LogError[] = [];
     const onError = (error: LogError) => void errors.push(error);
-    const writer = startWriter(feedLog(join(disk, 'log')), { onError, segmentBytes: 100_000 });
+    const writer = startWriter(feedLog(join(disk, 'log'), { segmentBytes: 100_000 }), { onError });
     let sent = 0;
     const send = () => {
       for (let n = 0; n < 20; n += 1)

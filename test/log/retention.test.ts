@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Clocks, isBelieved, looked, Retention } from '../../src/log/retention.js';
 import type { Machine } from '../../src/log/segments.js';
-import { appendDefaults } from '../../src/log/append.js';
+import { folderDefaults, type FolderSettings } from '../../src/log/options.js';
 import { path, segments, startWriter, write } from './support.js';
 import { feedLog } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -43,7 +43,7 @@ describe('a clock', () => {
 
 describe('retention by age', () => {
   /** A log that keeps seven days, and the clocks that its retention goes by. */
-  const keeps = (more: Partial<typeof appendDefaults> = {}) => {
+  const keeps = (more: Partial<FolderSettings> = {}) => {
     const time = { wall: start, monotonic: 0 };
     const machine = {
       disk: fs,
@@ -54,7 +54,7 @@ describe('retention by age', () => {
         throw new Error(text);
       },
     } as unknown as Machine;
-    const retention = new Retention(path(), { ...appendDefaults, maxAgeMs: 7 * day, ...more }, machine);
+    const retention = new Retention(path(), { ...folderDefaults, maxAgeMs: 7 * day, ...more }, machine);
     const pass = (ms: number) => {
       time.wall += ms;
       time.monotonic += ms;
@@ -159,7 +159,7 @@ describe('retention by age', () => {
 
   it('removes nothing when a log is opened', async () => {
     await segmentsAt(3_000, 2_000, 1_000);
-    const { send, end } = startWriter(feedLog(path()), { maxAgeMs: day, maxBytes: 4_000 });
+    const { send, end } = startWriter(feedLog(path(), { maxAgeMs: day, maxBytes: 4_000 }));
     expect(left()).toEqual([0, 1, 2]);
     send(new Frame('market', Buffer.alloc(3_000, 'x'), false, start, 1));
     // The limit in bytes holds from the first record on.

@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { from, lastValueFrom, Subject, toArray } from 'rxjs';
-import type { AppendOptions, FeedLog, LogError, LogRecord, ReadOptions } from '../../src/log/index.js';
+import { from, lastValueFrom, type Observable, Subject, toArray } from 'rxjs';
+import type { AppendOptions, FeedLog, FeedLogOptions, LogError, LogRecord, ReadOptions } from '../../src/log/index.js';
 import { feedLog } from '../../src/log/index.js';
 import { LogReader } from '../../src/log/reader.js';
 import type { ReaderSettings } from '../../src/log/records.js';
@@ -37,12 +37,12 @@ export const frames = (begin: number, end: number): readonly Frame[] =>
 export const opened = (at = 1_000) => ({ type: 'opened', at, feed: 'market', connection: 1 }) as const;
 export const done = (): Promise<void> => Promise.resolve();
 
-export const append = (log: FeedLog, events: readonly unknown[], options: AppendOptions = {}): Promise<unknown> =>
+export const append = (log: FeedLog, events: readonly unknown[], options?: AppendOptions): Promise<unknown> =>
   lastValueFrom(from(events).pipe(log.append(options), toArray()));
 export const all = (log: FeedLog, options: ReadOptions = {}): Promise<LogRecord[]> =>
   lastValueFrom(log.read$({ follow: false, ...options }).pipe(toArray()));
-export const write = (events: readonly unknown[], options: AppendOptions = {}, to = path()): Promise<unknown> =>
-  append(feedLog(to), events, options);
+export const write = (events: readonly unknown[], options?: FeedLogOptions, to = path()): Promise<unknown> =>
+  append(feedLog(to, options), events);
 export const read = (options: ReadOptions = {}, of = path()): Promise<LogRecord[]> => all(feedLog(of), options);
 
 /** A reader that follows a log. */
@@ -80,8 +80,9 @@ export const replace = (file: string): void => {
 export const tip = () =>
   JSON.parse(fs.readFileSync(path('market/writer.json'), 'utf8')) as { offset: number; line: string };
 
+type AppendsWith<Options> = { append(options?: Options): <E>(source: Observable<E>) => Observable<E> };
 /** A writer whose source stays open. */
-export const startWriter = (log: FeedLog, options: AppendOptions = {}) => {
+export const startWriter = <Options>(log: AppendsWith<Options>, options?: Options) => {
   const source = new Subject<unknown>();
   const errors: LogError[] = [];
   const ended = new Promise<void>((resolve) => {

@@ -3,9 +3,10 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { lastValueFrom, Subject, take } from 'rxjs';
-import { appended, appendDefaults, type AppendOptions, type AppendSettings } from '../../src/log/append.js';
-import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
+import { appended } from '../../src/log/append.js';
+import { feedLog, type FeedLogOptions, type LogError, type LogRecord } from '../../src/log/index.js';
 import { sealableLine, sealedBytes } from '../../src/log/lines.js';
+import { folderDefaults, type FolderSettings } from '../../src/log/options.js';
 import { openLog } from '../../src/log/recovery.js';
 import { type Machine, scanFile } from '../../src/log/segments.js';
 import { LogWriter } from '../../src/log/writer.js';
@@ -34,10 +35,10 @@ const machine = (more: object = {}): Machine => ({
 
 describe('an end of the log with a function as `onError`', () => {
   /** A writer on a broken disk, whose source stays open. */
-  const start = (broken: object, options: Partial<AppendSettings> = {}) => {
+  const start = (broken: object, options: Partial<FolderSettings> = {}) => {
     const source = new Subject<unknown>();
     const [reported, errors]: [LogError[], LogError[]] = [[], []];
-    const settings = { ...appendDefaults, ...options };
+    const settings = { ...folderDefaults, ...options };
     const open = (fail: ConstructorParameters<typeof LogWriter>[3]) =>
       new LogWriter(path(), settings, machine(broken), fail);
     const subscription = appended(source, path(), (error) => void reported.push(error), open).subscribe({
@@ -186,17 +187,42 @@ describe('a segment that is larger than a string can be', () => {
   );
 
   it.each([
-    [{ segmentBytes: 1e9 }, '`segmentBytes` must be a number of bytes, above 0 and at most 536870912, got 1000000000'],
-    [{ segmentBytes: Infinity }, '`segmentBytes` must be a number of bytes'],
-    [{ segmentBytes: 0 }, '`segmentBytes` must be a number of bytes'],
+    [
+      { segmentBytes: 1e9 },
+      '`segmentBytes` must be a whole number of bytes, above 0 and at most 536870912, got 1000000000',
+    ],
+    [{ segmentBytes: Infinity }, '`segmentBytes` must be a whole number of bytes'],
+    [{ segmentBytes: 0 }, '`segmentBytes` must be a whole number of bytes'],
     [{ maxBytes: 1e6, segmentBytes: 600_000 }, '`segmentBytes` must be at most a third of `maxBytes`, got 600000'],
     [
       { maxBytes: 1e6, segmentBytes: 300_000, compress: true },
       '`segmentBytes` must be at most a quarter of `maxBytes` with `compress`, got 300000',
     ],
-  ])('is refused by the call: %j', (options, message) => {
-    expect(() => feedLog(path()).append(options)).toThrow(message);
+    [{ segmentBytes: 2.5 }, '`segmentBytes` must be a whole number of bytes, above 0 and at most 536870912, got 2.5'],
+    [{ maxBytes: 1.5 }, '`maxBytes` must be a whole number of bytes above 0, or Infinity, got 1.5'],
+    [{ maxBytes: -1 }, '`maxBytes` must be a whole number of bytes above 0, or Infinity, got -1'],
+    [{ maxWaitingBytes: 0.5 }, '`maxWaitingBytes` must be a whole number of bytes above 0, or Infinity, got 0.5'],
+    [{ maxAgeMs: 0 }, '`maxAgeMs` must be a number of ms above 0, or Infinity, got 0'],
+    [{ syncMs: -1 }, '`syncMs` must be a number of ms, 0 or more, or Infinity, got -1'],
+    [{ compress: 1 }, '`compress` must be true or false, got 1'],
+    [{ onError: 'error' }, "`onError` doesn't exist: the options are maxBytes, maxAgeMs, segmentBytes"],
+    [null, '`options` must be an object'],
+  ])('is refused by the call of feedLog: %j', (options, message) => {
+    expect(() => feedLog(path(), options as FeedLogOptions)).toThrow(message);
     expect(fs.existsSync(path())).toBe(false);
+  });
+
+  it.each([
+    [{ maxBytes: 1e9 }, "`maxBytes` doesn't exist: the options are onError, generation"],
+    [{ onError: 'gap' }, "`onError` must be 'error' or a function"],
+    [{ generation: 0.5 }, '`generation` must be a whole number, 0 or more, got 0.5'],
+  ])('is refused by the call of append: %j', (options, message) => {
+    expect(() => feedLog(path()).append(options as never)).toThrow(message);
+    expect(fs.existsSync(path())).toBe(false);
+  });
+
+  it('has no limit that is too small for the default size of a segment', () => {
+    for (const maxBytes of [1, 7, 1e6, 1e12, Infinity]) expect(() => feedLog(path(), { maxBytes })).not.toThrow();
   });
 });
 
@@ -208,7 +234,7 @@ describe('maxBytes', () => {
   const payload = (n: number, text: string) => new Frame('market', Buffer.from(text), false, 1_000 + n, 1);
   const random = (n: number) => `${n} ${Array.from({ length: 30 }, () => Math.random().toString(36)).join('')}`;
 
-  it.each<[string, AppendOptions, (n: number) => string, number]>([
+  it.each<[string, FeedLogOptions, (n: number) => string, number]>([
     ['by default', {}, random, 1],
     ['with frames that come at once', {}, random, 2_000],
     ['with compression', { compress: true }, random, 1],
@@ -220,7 +246,7 @@ describe('maxBytes', () => {
     const maxBytes = 200_000;
     await write([opened(900)]);
     await lastValueFrom(feedLog(path()).consume$('db', done).pipe(take(1)));
-    const { send, end, errors } = startWriter(feedLog(path()), { maxBytes, ...options });
+    const { send, end, errors } = startWriter(feedLog(path(), { maxBytes, ...options }));
     let most = 0;
     for (let n = 0, length = 0; length < 5 * maxBytes; n += turn) {
       const all = Array.from({ length: turn }, (_, i) => payload(n + i, text(n + i)));

@@ -134,12 +134,12 @@ describe('a page of a relay over a log', () => {
 
   /** A growing log, and its payloads as counted from outside. */
   class Growing {
-    readonly log = feedLog(folder.path(`log-${(count += 1)}`));
+    readonly log = feedLog(folder.path(`log-${(count += 1)}`), { syncMs: Infinity });
     readonly payloads: string[] = [];
     readonly #source = new Subject<unknown>();
 
     constructor() {
-      const writer = this.#source.pipe(this.log.append({ syncMs: Infinity })).subscribe();
+      const writer = this.#source.pipe(this.log.append()).subscribe();
       atEnd(() => writer.unsubscribe());
       this.#source.next(opened(Date.now()));
     }

@@ -95,6 +95,9 @@ const log = feedLog('market');
 emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(log.append()));
 log.read$({ speed: Infinity, from: { offset: 5 } }) satisfies Observable<LogRecord>;
 log.read$().pipe(filter((each) => each instanceof feed.Frame)) satisfies Observable<feed.Frame & { offset: number }>;
+feedLog('market', { maxBytes: 50e9, maxAgeMs: 86_400_000 }).append({ onError: ({ code }) => console.error(code) });
+// @ts-expect-error -- how large the log may grow is an option of the log
+log.append({ maxBytes: 50e9 });
 // @ts-expect-error -- a path is required
 feedLog();
 // @ts-expect-error -- a speed is a number

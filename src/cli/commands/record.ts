@@ -40,7 +40,7 @@ export const command = defineCommand({
     if (path === '-') throw usageError('record writes to a folder. To write to stdout, use listen --json.');
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
     const view = statusView(values, context, printable(path));
-    const recorded$ = events$.pipe(feedLog(path).append({ maxBytes, maxAgeMs, segmentBytes, compress }));
+    const recorded$ = events$.pipe(feedLog(path, { maxBytes, maxAgeMs, segmentBytes, compress }).append());
     const { ending, status } = await showSteps(follow(recorded$, feed, values, endings$(context)), view);
     const { hasOpened } = status.life;
     const wasRefused = ending.kind === 'failed' && ending.error instanceof LogError && !hasOpened;

@@ -18,7 +18,7 @@ let count = 0;
 const frames = Array.from({ length: 40 }, (_, n) => frameAt(n, `{"n":${n}}`));
 const logged = async (): Promise<string> => {
   const path = folder.path(`log-${(count += 1)}`);
-  await lastValueFrom(from([...opening(0, 1), ...frames]).pipe(feedLog(path).append({ segmentBytes: 3_000 })));
+  await lastValueFrom(from([...opening(0, 1), ...frames]).pipe(feedLog(path, { segmentBytes: 3_000 }).append()));
   return path;
 };
 const firstFile = (path: string): string => join(path, '0000000000000000.ndjson');
@@ -37,7 +37,7 @@ describe('log status', () => {
     const shown = Array.from({ length: 20_000 }, (_, n) => frameAt(5 * n, payload(n)));
     const [, , opened] = opening(-20, 1);
     await lastValueFrom(
-      from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path).append({ segmentBytes: 2_000_000 })),
+      from([{ ...opened!, completeFrom: start }, ...shown]).pipe(feedLog(path, { segmentBytes: 2_000_000 }).append()),
     );
     mkdirSync(join(path, 'cursors'));
     const { line } = await inspectLog(path);

@@ -7,8 +7,8 @@ import { endWith, logAt } from './log-at.mjs';
 
 const [place, run, count = 'Infinity', options = '{}'] = process.argv.slice(2);
 const events = new Subject();
-const log = await logAt(place);
-events.pipe(log.append(JSON.parse(options))).subscribe({ error: endWith, complete: () => process.exit() });
+const log = await logAt(place, JSON.parse(options));
+events.pipe(log.append()).subscribe({ error: endWith, complete: () => process.exit() });
 events.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
 let n = 0;
 const turn = () => {
