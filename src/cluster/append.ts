@@ -1,7 +1,7 @@
 // Appends to a log while this replica owns the connection.
 //
 // Two things fence off an owner that has lost its generation. The first is the log: a folder has a lock, which even a
-// suspended process keeps, and an engine compares generations. The second is this operator: after a process stood
+// suspended process keeps, and a store takes nothing of a writer that was replaced. The second is this operator: after a process stood
 // still, its sockets may hold frames from before its connection was replaced. It drops them, because that time belongs
 // to another owner.
 import {
@@ -59,7 +59,7 @@ export const appendOwned = <E>(
     return looks$.pipe(
       distinctUntilChanged((one, other) => one.generation === other.generation),
       switchMap(({ events, generation }) =>
-        generation === undefined ? EMPTY : onceFree(events, events$, log.append({ ...options, generation })),
+        generation === undefined ? EMPTY : onceFree(events, events$, log.append(options)),
       ),
     );
   });

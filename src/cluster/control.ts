@@ -21,7 +21,7 @@ export const subjectsOf = (account: string) => {
   return {
     key: `rtf.v1.${account}`,
     /** Frames and events of the owner. A store of the engine keeps them. */
-    feed: liveSubject(account),
+    feed: liveSubject({ kind: 'line', name: account }),
     /** Beats of owners. */
     beats: of('beats'),
     owner: of('owner'),

@@ -4,66 +4,22 @@ import { contextHere, inOwnContext, runIn } from '../operators/items/async-conte
 import type { EngineOperation, EngineRecovered, EngineRefused } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { type Refusal, refusalIn } from '../log/refusal.js';
 import { printable } from '../protocol/printable.js';
-import { isError } from '../protocol/type-guards.js';
 import { clampMs } from '../protocol/validate.js';
 import { timing } from './election/timing.js';
 import type { ClusterEngine, EngineFailure } from './engine.js';
 
-/** `message`: on one line, and no full stop at the end. */
-type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
-
-/** The text of an error only decides the advice, never what a replica does. */
-const describe = (error: unknown): Refusal => {
-  const { name = '', message = String(error) } = isError(error) ? error : {};
-  if (error === undefined) return { message: "it doesn't answer", advice: checkEngine };
-  const [, advice = checkEngine] = advices.find(([pattern]) => pattern.test(`${name} ${message}`)) ?? [];
-  const line = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300).replace(/\.$/, '');
-  return { message: line || 'an error without a message', advice };
-};
-
-const checkEngine = 'Check that the engine runs, what it logs, and the network between it and this replica.';
-
-/** NATS names its errors; Redis starts each one with a code. */
-const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
-  [/JetStreamNotEnabled|jetstream (is )?not enabled/i, 'JetStream is not enabled: start nats-server with -js.'],
-  [/\b(WRONGPASS|NOAUTH)\b|Authorization|Authentication/i, 'Check the user and the password of the connection.'],
-  [
-    /\bNOPERM\b|permission/i,
-    'Give the user of this connection the permissions that the guide "Replicas" lists under "Permissions".',
-  ],
-  [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
-  [
-    /maximum (bytes|messages) exceeded|insufficient (storage )?resources|no space|\bOOM\b|\bMISCONF\b/i,
-    'The store is full: raise its limit (max_bytes of the NATS bucket, maxmemory of Redis), or free space.',
-  ],
-  [
-    /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
-    "Use one primary Redis server, with or without Sentinel: Redis Cluster isn't supported.",
-  ],
-  [
-    /isn't a key of this version/,
-    'The key is damaged, or of a newer version. If no replica of a newer version uses it, run ' +
-      '`npx rx-trade-feed cluster resume`.',
-  ],
-  [/no answer in|timeout/i, 'Look at the load of the engine and of the replicas, and at the network between them.'],
-  [
-    /no message of an owner/,
-    'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine loses ' +
-      "its messages. Make sure that no other code unsubscribes on this engine's connection.",
-  ],
-];
-
 export const engineRefused = (operation: EngineOperation, error: unknown): TradeFeedError => {
   if (error instanceof TradeFeedError) return error;
-  const { message, advice } = describe(error);
+  const { message, advice } = refusalIn(error);
   const detail = `can't ${engineTasks[operation]}: ${printable(message)}`;
   // Leaves out the cause: a client's error can contain the arguments of its command, such as a password.
   return createFailure({ ...clusterMeanings.engineRefused, advice }, { stage: 'stream', detail });
 };
 
 export const engineClosed = (reason?: unknown): TradeFeedError => {
-  const detail = reason === undefined ? undefined : printable(describe(reason).message);
+  const detail = reason === undefined ? undefined : printable(refusalIn(reason).message);
   return createFailure(clusterMeanings.engineClosed, { stage: 'stream', detail });
 };
 
@@ -110,11 +66,11 @@ export class EngineFaults {
     if (operation === 'connect' && !this.#faults.has('connect')) this.#faults.clear();
     const now = performance.now();
     const [reportedAt, dueAt] = forMs === undefined ? [now, now + timing.faultGraceMs] : [-Infinity, now];
-    const begun = { since: Date.now() - (forMs ?? 0), refusal: describe(undefined), advised: [] };
+    const begun = { since: Date.now() - (forMs ?? 0), refusal: refusalIn(undefined), advised: [] };
     const fault: Fault = this.#faults.get(operation) ?? { ...begun, seenAt: now, reportedAt, dueAt };
     this.#faults.set(operation, fault);
     fault.seenAt = now;
-    if (error !== undefined) fault.refusal = describe(error);
+    if (error !== undefined) fault.refusal = refusalIn(error);
     const isNews = fault.event !== undefined && !fault.advised.includes(fault.refusal.advice);
     if (isNews) fault.dueAt = Math.min(fault.dueAt, now + timing.faultGraceMs);
     this.#update();

@@ -1,5 +1,5 @@
 import { concat, filter, map, NEVER, Observable, of, Subject } from 'rxjs';
-import { type HeadOf, type LineStore, liveSubject, retention } from '../log/line-store.js';
+import { type LineSpec, type LineStore, liveSubject, retention } from '../log/line-store.js';
 import { type LineMemory, memoryLine } from '../log/memory-line.js';
 
 /** A version of the key. */
@@ -66,10 +66,8 @@ export interface ClusterEngine {
    * Returns a store for the last minute of an account's messages, from which replicas fetch what they missed. Stores of
    * one account share the messages. What is appended also arrives at subscribers of the subject
    * `rtf.v2.<account>.feed`. Without a store, replicas `publish` to that subject, and emit a gap for what they missed.
-   *
-   * @param headOf - reads the place of a message
    */
-  line?(account: string, headOf: HeadOf): LineStore;
+  line?(spec: LineSpec): LineStore;
 }
 
 /**
@@ -122,10 +120,11 @@ export const memoryEngine = (): ClusterEngine => {
         responders.add(responder);
         return () => responders.delete(responder);
       }),
-    line: (account) => {
-      const line = lines.get(account) ?? { messages: [], bytes: 0, oldestKept: retention() };
-      lines.set(account, line);
-      return memoryLine(line, (data) => publish(liveSubject(account), data));
+    line: (spec) => {
+      const subject = liveSubject(spec);
+      const line = lines.get(subject) ?? { messages: [], bytes: 0, limits: spec, oldestKept: retention(spec) };
+      lines.set(subject, line);
+      return memoryLine(line, (data) => publish(subject, data));
     },
   };
 };

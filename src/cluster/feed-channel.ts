@@ -81,7 +81,7 @@ export class FeedChannel {
     this.#subjects = subjectsOf(account);
     this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
     this.follower = new Follower(feed, parts.event, parts.counts);
-    this.#store = parts.engine.line?.(account, headOf);
+    this.#store = parts.engine.line?.({ kind: 'line', name: account, headOf });
     // The store has messages of earlier runs of this process, too.
     const stored = new Decoder(feed, maxFrameBytes, () => '');
     this.#reader = new LineReader({

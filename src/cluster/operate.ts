@@ -47,7 +47,7 @@ export const readClusterState = async (
 };
 
 const readLineState = async (engine: ClusterEngine, account: string): Promise<LineState> => {
-  const store = engine.line?.(account, headOf);
+  const store = engine.line?.({ kind: 'line', name: account, headOf });
   if (store === undefined) return 'none';
   try {
     return (await asked('store', store.extent())) ?? 'empty';

@@ -7,8 +7,11 @@ import {
   finalize,
   from,
   ignoreElements,
+  noop,
   type Observable,
+  of,
   Subject,
+  switchMap,
   takeUntil,
   tap,
   throwError,
@@ -18,13 +21,7 @@ import { frameOf } from '../operators/items/item.js';
 import { printable } from '../protocol/printable.js';
 import { closes } from './lock.js';
 import type { LogError } from './log-error.js';
-import * as options from './options.js';
-
-// A log on JetStream takes the options of the store at `append`.
-export type AppendOptions = options.FeedLogOptions & options.AppendOptions;
-export type AppendSettings = options.FolderSettings & options.AppendSettings;
-export const appendDefaults: AppendSettings = { ...options.folderDefaults, ...options.appendDefaults };
-export const appendRules = { ...options.folderRules, ...options.appendRules };
+import type { AppendSettings } from './options.js';
 
 /** The writer of a log. What it returns resolves when all records are stored; nothing, if they already are. */
 interface Writer {
@@ -37,17 +34,41 @@ interface Writer {
 /** Receives a failure of a writer, and whether it can go on. Returns `false` if it must end. */
 export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 
-/** Opens a writer, and writes a source to it until that ends, the writer fails, or the subscriber leaves. */
-export const appended = <E>(
-  source: Observable<E>,
-  path: string,
-  onError: AppendSettings['onError'],
-  open: (fail: Fail) => Writer,
-): Observable<E> =>
+/** What `append` needs of a log. */
+interface Appendable extends AppendSettings {
+  readonly path: string;
+  /** Opens a writer. @param isOver - whether nobody needs it any more */
+  readonly open: (fail: Fail, isOver: () => boolean) => Writer | Promise<Writer>;
+  /** Ends what is appended. */
+  readonly closing$: Observable<unknown>;
+}
+
+/**
+ * Opens a writer, and writes a source to it until that ends, the writer fails, or the subscriber leaves. The source is
+ * subscribed to once it's certain that the writer may write: the connection of an account evicts another one.
+ */
+export const appended = <E>(source: Observable<E>, { path, onError, open, closing$ }: Appendable): Observable<E> =>
   defer(() => {
     const failures = failuresOf(onError);
-    const writer = open(failures.fail);
-    const written$ = source.pipe(
+    let isOver = false;
+    const opened = open(failures.fail, () => isOver);
+    const end = (): void => {
+      isOver = true;
+      failures.unsubscribed();
+      const ended = opened instanceof Promise ? opened.then((writer) => writer.end(), noop) : opened.end();
+      if (ended !== undefined) closes(path, ended);
+    };
+    const writers$ = opened instanceof Promise ? from(opened).pipe(takeUntil(closing$)) : of(opened);
+    return writers$.pipe(
+      switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer)),
+      takeUntil(failures.failed),
+      finalize(end),
+    );
+  });
+
+const written = <E>(source: Observable<E>, writer: Writer): Observable<E> =>
+  concat(
+    source.pipe(
       catchError((error: unknown) =>
         concat(
           stored$(() => writer.stopped(error)),
@@ -55,17 +76,9 @@ export const appended = <E>(
         ),
       ),
       tap((event) => writer.add(frameOf(event) ?? event)),
-    );
-    const end = (): void => {
-      failures.unsubscribed();
-      const ended = writer.end();
-      if (ended !== undefined) closes(path, ended);
-    };
-    return concat(
-      written$,
-      stored$(() => writer.end()),
-    ).pipe(takeUntil(failures.failed), finalize(end));
-  });
+    ),
+    stored$(() => writer.end()),
+  );
 
 const stored$ = (end: () => void | Promise<void>): Observable<never> =>
   defer(() => {

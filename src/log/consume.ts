@@ -268,7 +268,7 @@ export const committedIn = (folder: string, name: string, disk: Disk): Place | u
 };
 
 /** An operator may write one by hand, with an offset only. */
-const isPlace = (json: unknown): json is Place => {
+export const isPlace = (json: unknown): json is Place => {
   const { offset, gen = 0, frames, holes, at = 0, complete = at } = Object(json) as Partial<Place>;
   return (
     offset !== undefined &&

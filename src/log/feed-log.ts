@@ -12,12 +12,13 @@ import {
   Observable,
   type SchedulerLike,
   ReplaySubject,
+  Subject,
   takeUntil,
   timer,
 } from 'rxjs';
 import { atExit } from './at-exit.js';
 import { appended, type Fail, writeDebug } from './append.js';
-import { lockFile, onceClosed, prepareLocks } from './lock.js';
+import { lockFile, onceClosed, prepareLocks, whenClosed } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Place } from '../protocol/place.js';
@@ -36,7 +37,6 @@ import {
   appendDefaults,
   type AppendOptions,
   appendRules,
-  type AppendSettings,
   type FeedLogOptions,
   type FolderSettings,
   folderSettings,
@@ -66,7 +66,9 @@ export interface FeedLog {
    * Writes the frames and events of a feed to the log, and passes everything on unchanged. For a `Decoded`, it writes
    * the frame. It ignores other values.
    *
-   * Errors with a {@link LogError} if another writer has the log (`log-in-use`) or the disk fails (`log-write-failed`).
+   * Subscribes to the feed once it's certain that nobody else writes the log. Errors with a {@link LogError} if another
+   * writer has it (`log-in-use`) or takes it over (`log-fenced`), or if the disk or the server refuses records
+   * (`log-write-failed`).
    */
   append(options?: AppendOptions): <E>(source: Observable<E>) => Observable<E>;
   /** Emits the records from `from` on, then new ones as they come. Completes at the end if `follow` is `false`. */
@@ -88,6 +90,11 @@ export interface FeedLog {
   ): Observable<Committed>;
   /** Resolves with how far a consumer has got, or with `undefined` before its first commit. */
   committed(name: string): Promise<Place | undefined>;
+  /**
+   * Completes the streams of `append`, and resolves once their last records are stored, or `onError` has got the failure.
+   * Await it before you close the connection of a log on a server. Readers go on.
+   */
+  close(): Promise<void>;
 }
 
 /**
@@ -101,10 +108,21 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
   const settings = folderSettings(options);
+  const closing$ = new Subject<void>();
   return {
-    append: (own = {}) => append(folder, settings, { ...appendDefaults, ...validated(own, appendRules) }),
+    append: (own = {}) => {
+      const { onError } = { ...appendDefaults, ...validated(own, appendRules) };
+      // The owner of a cluster opens its log between two frames.
+      prepareLocks();
+      const open = (fail: Fail) => openWriter(folder, settings, fail);
+      return (source) => onceClosed(folder, () => appended(source, { path: folder, onError, open, closing$ }));
+    },
     ...readingOf(readableFolder(folder, machine, (reading) => openReader(folder, reading))),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
+    close: () => {
+      closing$.next();
+      return whenClosed(folder);
+    },
   };
 };
 
@@ -154,17 +172,6 @@ const openReader = (path: string, settings: ReaderSettings): LogReader => {
   const bell = new Bell(path);
   const reading = { disk: fs, now: () => Date.now(), bell, gunzip: promisify(gunzip), turn: setImmediate };
   return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
-};
-
-const append = (
-  folder: string,
-  settings: FolderSettings,
-  { onError }: AppendSettings,
-): ReturnType<FeedLog['append']> => {
-  // The owner of a cluster opens its log between two frames.
-  prepareLocks();
-  return (source) =>
-    onceClosed(folder, () => appended(source, folder, onError, (fail) => openWriter(folder, settings, fail)));
 };
 
 const openWriter = (folder: string, settings: FolderSettings, fail: Fail): LogWriter => {

@@ -3,7 +3,7 @@
 // In: lines, in the order of their offsets. Out: chunks of one segment each; a segment's first one begins with its
 // header.
 import type { Place } from '../protocol/place.js';
-import type { AppendSettings } from './append.js';
+import type { FolderSettings } from './options.js';
 
 const chunkLength = 1024 * 1024;
 const maxSegmentAgeMs = 3_600_000;
@@ -25,7 +25,7 @@ interface Newest {
   bytes: number;
 }
 
-type Limits = Pick<AppendSettings, 'segmentBytes' | 'maxAgeMs'>;
+type Limits = Pick<FolderSettings, 'segmentBytes' | 'maxAgeMs'>;
 
 export class LineQueue {
   readonly #limits: Limits;

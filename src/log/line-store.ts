@@ -7,6 +7,11 @@ export type HeadOf = (bytes: Uint8Array) => Head | undefined;
 /** `fenced`: another generation was stored. `away`: no answer, or it lacks what it had. `full`: it takes nothing. */
 export type LineRefusal = 'fenced' | 'away' | 'full';
 
+/** A store that may answer the same request later. Any other error is a refusal. */
+export class StoreAway extends Error {
+  override readonly name = 'StoreAway';
+}
+
 /** What became of appended messages: all before the offset `upTo` are stored, or one was refused, and all after it. */
 export type Stored = { readonly upTo: number } | { readonly refused: LineRefusal; readonly error: unknown };
 
@@ -23,7 +28,7 @@ export interface LineStore {
   end(): Promise<Head | undefined>;
   /**
    * Stores a message after the one that was appended last, or after the last `end()`, without waiting: if one is
-   * refused, so are all that follow, until `end()` is called again. Subscribers of the subject `rtf.v2.<account>.feed`
+   * refused, so are all that follow, until `end()` is called again. Subscribers of its {@link liveSubject}
    * receive it, also if the store refuses it; but a store may keep the messages of a replaced owner from them. Generations
    * begin with 1.
    *
@@ -35,13 +40,49 @@ export interface LineStore {
   /**
    * Emits the messages from the one that contains the offset `from` to the newest, in order, and ends. Begins later if
    * the store has removed that one. Rejects if there's no answer.
+   *
+   * @param isNext - whether it goes on where the last call has ended. Then it doesn't search, and finds nothing, or
+   *   something else, if the store has lost messages since
    */
-  read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  read(from: number, signal: AbortSignal, isNext?: boolean): AsyncIterable<Uint8Array>;
+  /** Returns the head of the last message, as far as any copy of the store knows; `undefined` if there's none. */
+  last(): Promise<Head | undefined>;
+  /** Returns whether there is a store: one that is empty is, one that nobody has written isn't. */
+  exists(): Promise<boolean>;
   /** Returns the offset of the oldest message that isn't earlier than `at`, in epoch ms; `undefined` if there's none. */
   since(at: number): Promise<number | undefined>;
   /** Returns what the store holds; `undefined` if it's empty. */
   extent(): Promise<LineExtent | undefined>;
 }
+
+/** Which line a store keeps, and for how long. */
+export interface LineSpec {
+  /** `line`: the messages of a cluster's account. `log`: a log. */
+  readonly kind: 'line' | 'log';
+  /** The name of the account, or of the log. */
+  readonly name: string;
+  /** Reads the place of a message. */
+  readonly headOf: HeadOf;
+  /** @defaultValue `file` for a log, `memory` for a line */
+  readonly storage?: 'memory' | 'file' | undefined;
+  /**
+   * A store that exists keeps its limits, unless they are given.
+   *
+   * @defaultValue 60 000 ms and 64 MiB for a line, none for a log
+   */
+  readonly maxAgeMs?: number | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** What a new store keeps. */
+export const keptBy = ({ kind, maxAgeMs, maxBytes, storage }: Omit<LineSpec, 'name' | 'headOf'>) => {
+  const isLog = kind === 'log';
+  return {
+    storage: storage ?? (isLog ? 'file' : 'memory'),
+    maxAgeMs: maxAgeMs ?? (isLog ? Infinity : lineLimits.maxAgeMs),
+    maxBytes: maxBytes ?? (isLog ? Infinity : lineLimits.maxBytes),
+  } as const;
+};
 
 /** What a store holds: the offsets from `from` to before `to`, the size of the messages, and the time between them. */
 export interface LineExtent {
@@ -62,23 +103,30 @@ export const lineLimits = Object.freeze({
  * Returns a function that takes the messages of a line, and says from which one on the store must keep them, if that has
  * changed. A new owner doesn't know the ages of the messages before its own, so it keeps them for another minute.
  */
-export const retention = <M>(): ((message: M, bytes: number) => M | undefined) => {
+export const retention = <M>(spec: Omit<LineSpec, 'name' | 'headOf'>): ((message: M, bytes: number) => M | undefined) => {
+  const { maxAgeMs, maxBytes } = keptBy(spec);
+  const [markMs, markBytes] = [Math.min(1_000, maxAgeMs / 8), Math.min(1024 * 1024, maxBytes / 8)];
   const marks: { readonly message: M; readonly at: number; readonly before: number }[] = [];
   let total = 0;
   return (message, bytes) => {
     const at = performance.now();
     const newest = marks.at(-1);
-    if (newest === undefined || at - newest.at >= 1_000 || total - newest.before >= 1024 * 1024)
+    if (newest === undefined || at - newest.at >= markMs || total - newest.before >= markBytes)
       marks.push({ message, at, before: total });
     total += bytes;
-    const { maxAgeMs, maxBytes } = lineLimits;
     const kept = marks.findIndex((mark) => at - mark.at <= maxAgeMs && total - mark.before <= maxBytes);
     return marks.splice(0, kept).at(-1)?.message;
   };
 };
 
+const subjectOf = ({ kind, name }: Pick<LineSpec, 'kind' | 'name'>): string =>
+  kind === 'line' ? `rtf.v2.${name}` : `rtf.log.${name}`;
+
 /** The subject on which all engines deliver what is appended. An owner without a store publishes to it. */
-export const liveSubject = (account: string): string => `rtf.v2.${account}.feed`;
+export const liveSubject = (of: Pick<LineSpec, 'kind' | 'name'>): string => `${subjectOf(of)}.feed`;
+
+/** For what subscribers have received already, and only the store lacks. */
+export const againSubject = (of: Pick<LineSpec, 'kind' | 'name'>): string => `${subjectOf(of)}.again`;
 
 /** Whether a message has the record `from`, or is after it. What has no records is read with those that follow. */
 export const reaches = ({ offset, count }: Head, from: number): boolean => offset + Math.max(count, 1) > from;

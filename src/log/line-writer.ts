@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SizedQueue } from '../operators/bounded/ring.js';
 import type { Head } from '../protocol/place.js';
-import type { LineStore, Stored } from './line-store.js';
+import { type LineStore, type Stored, StoreAway } from './line-store.js';
 
 interface Waiting {
   readonly head: Head;
@@ -8,8 +9,8 @@ interface Waiting {
   readonly bytes: number;
 }
 
-/** Beyond that, the oldest is forgotten. Readers that lack it get a gap with its number. */
-const maxWaitingBytes = 16 * 1024 * 1024;
+/** How much waits by default. Beyond that, the oldest is forgotten. Readers that lack it get a gap with its number. */
+const defaultWaitingBytes = 16 * 1024 * 1024;
 /** So much is kept although it's stored: a server can lose its memory before all readers have what it has confirmed. */
 const maxStoredBytes = 2 * 1024 * 1024;
 /** Between two attempts at a store that doesn't answer, or takes nothing, in ms. */
@@ -18,6 +19,7 @@ const [firstRetryMs, maxRetryMs] = [100, 2_000];
 interface WriterHandlers {
   /** How large a message may be now. A server that was restarted may take less than before. */
   readonly maxBytes: () => number;
+  readonly maxWaitingBytes?: number;
   /** The store has refused something, or answers again (`undefined`). */
   readonly refused: (error: unknown) => void;
   /** A later generation continues the line. */
@@ -38,10 +40,20 @@ export class LineWriter {
   #timer: NodeJS.Timeout | undefined;
   /** The wait before the next attempt. None: the store has taken what it was sent. */
   #retryMs = 0;
+  #storedUpTo = -Infinity;
 
   constructor(store: LineStore, handlers: WriterHandlers) {
     this.#store = store;
     this.#handlers = handlers;
+  }
+
+  /** How many bytes the store doesn't have yet, as far as it has said so. */
+  get waitingBytes(): number {
+    const messages = this.#messages;
+    let stored = 0;
+    for (let n = 0; n < messages.size && endOf(messages.at(n).head) <= this.#storedUpTo; n += 1)
+      stored += messages.at(n).bytes;
+    return messages.bytes - stored;
   }
 
   /** @param isUnheard - whether live messages reach nobody */
@@ -51,6 +63,7 @@ export class LineWriter {
     else if (!isUnheard) this.#store.append(head, data, 'live');
     if (this.#state === 'fenced' || this.#state === 'closed') return;
     this.#messages.push({ head, data, bytes: data.byteLength });
+    const { maxWaitingBytes = defaultWaitingBytes } = this.#handlers;
     while (this.#messages.bytes > maxWaitingBytes) this.#messages.shift();
   }
 
@@ -72,6 +85,24 @@ export class LineWriter {
     else if (this.#timer === undefined) return;
     this.#retryMs = 0;
     this.#tryLater();
+  }
+
+  /** Resolves once the store has all, or another generation goes on. Rejects with what it says if it doesn't in `ms`. */
+  async finish(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    for (this.#retryMs = firstRetryMs; this.#state === 'writing' || this.#state === 'recovering';) {
+      clearTimeout(this.#timer);
+      this.#state = 'recovering';
+      try {
+        const end = await this.#store.end();
+        if (this.#goOn(end) === 0) return this.close();
+        throw new StoreAway('The store lacks messages that it was sent');
+      } catch (error) {
+        if (performance.now() >= until) throw error;
+      }
+      await delay(Math.min(this.#retryMs, until - performance.now()));
+      this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs);
+    }
   }
 
   close(): void {
@@ -106,28 +137,45 @@ export class LineWriter {
     this.#handlers.refused(undefined);
   }
 
-  /** Sends again what the line lacks. Its readers have heard it already. */
-  #goOn(end: Head | undefined): void {
+  /** Sends again what the line lacks, and returns how much that is. Its readers have heard it already. */
+  #goOn(end: Head | undefined): number {
     const own = this.#messages.newest?.head;
     if (own && end && end.gen > own.gen) {
       this.#state = 'fenced';
       this.#messages.clear();
       this.#handlers.fenced(end.gen);
-      return this.#worked();
+      this.#worked();
+      return 0;
     }
     this.#state = 'writing';
-    const upTo = end?.gen === own?.gen && end?.line === own?.line ? endOf(end) : -Infinity;
-    const maxBytes = this.#handlers.maxBytes();
-    // Readers that lack one that's too large get a gap with its number.
-    const lacking = Array.from({ length: this.#messages.size }, (_, n) => this.#messages.at(n)).filter(
-      ({ head, bytes }) => endOf(head) > upTo && bytes <= maxBytes,
-    );
+    const isOwn = end?.gen === own?.gen && end?.line === own?.line;
+    this.#storedUpTo = isOwn ? endOf(end) : -Infinity;
+    const lacking = this.#lacking(isOwn ? end : undefined);
     if (lacking.length === 0) this.#worked();
     // The store may answer at once, and then some are forgotten.
     for (const { head, data } of lacking) this.#store.append(head, data, 'store');
+    return lacking.length;
+  }
+
+  /** Returns the messages after the last stored one. What has no records of its own belongs to the message after it. */
+  #lacking(end: Head | undefined): readonly Waiting[] {
+    const maxBytes = this.#handlers.maxBytes();
+    const newest = this.#messages.newest?.head;
+    let isNextLacking = end?.offset !== newest?.offset || end?.count !== newest?.count;
+    const lacking: Waiting[] = [];
+    for (let n = this.#messages.size - 1; n >= 0; n -= 1) {
+      const message = this.#messages.at(n);
+      const { offset, count } = message.head;
+      const isAtEnd = count === 0 && offset >= this.#storedUpTo;
+      isNextLacking = endOf(message.head) > this.#storedUpTo || (isAtEnd && isNextLacking);
+      // Readers that lack one that's too large get a gap with its number.
+      if (isNextLacking && message.bytes <= maxBytes) lacking.unshift(message);
+    }
+    return lacking;
   }
 
   #forget(upTo: number): void {
+    this.#storedUpTo = Math.max(this.#storedUpTo, upTo);
     const messages = this.#messages;
     const isOver = (): boolean => messages.bytes > maxStoredBytes && endOf(messages.oldest?.head) <= upTo;
     while (isOver()) messages.shift();

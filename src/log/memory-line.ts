@@ -1,7 +1,7 @@
 import { Subject } from 'rxjs';
 import type { Head } from '../protocol/place.js';
 import { misplaced } from './stored-line.js';
-import { extentOf, type LineStore, reaches, retention, type Stored } from './line-store.js';
+import { extentOf, type LineSpec, type LineStore, reaches, retention, type Stored } from './line-store.js';
 
 interface Kept {
   readonly head: Head;
@@ -12,6 +12,7 @@ interface Kept {
 export interface LineMemory {
   readonly messages: Kept[];
   bytes: number;
+  readonly limits: Omit<LineSpec, 'name' | 'headOf'>;
   /** Says from which message on to keep them. */
   oldestKept: ReturnType<typeof retention<Kept>>;
 }
@@ -43,7 +44,7 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       report({ upTo: head.offset + head.count });
       if (problem === 'stored') return;
       // A line that begins anew has other offsets.
-      if (last?.head.line !== head.line) [messages.length, memory.bytes, memory.oldestKept] = [0, 0, retention()];
+      if (last?.head.line !== head.line) [messages.length, memory.bytes, memory.oldestKept] = [0, 0, retention(memory.limits)];
       last = { head, bytes };
       messages.push(last);
       memory.bytes += bytes.byteLength;
@@ -57,6 +58,8 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       const start = first((head) => reaches(head, from));
       for (const { bytes } of start < 0 ? [] : messages.slice(start)) if (!signal.aborted) yield bytes;
     },
+    last: () => Promise.resolve(messages.at(-1)?.head),
+    exists: () => Promise.resolve(messages.length > 0),
     since: (at) => Promise.resolve(messages[first((head) => head.at >= at)]?.head.offset),
     extent: () => Promise.resolve(extentOf(messages[0]?.head, messages.at(-1)?.head, memory.bytes)),
   };

@@ -50,13 +50,6 @@ export interface AppendOptions {
    * @defaultValue `'error'`
    */
   readonly onError?: 'error' | ((error: LogError) => void) | undefined;
-  /**
-   * The generation of the replica that appends. A cluster's `append` sets it. A log that many machines share refuses a
-   * generation lower than the last one with `log-fenced`; a folder relies on its lock.
-   *
-   * @defaultValue 0
-   */
-  readonly generation?: number | undefined;
 }
 
 type WithDefaults<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };
@@ -81,10 +74,10 @@ export const above: (what: string) => Rule = (what) => ({
   is: (value) => typeof value === 'number' && value > 0,
 });
 
-const bytes: Rule = { allowed: 'a whole number of bytes above 0, or Infinity', is: aCount(1).is };
+export const bytesRule: Rule = { allowed: 'a whole number of bytes above 0, or Infinity', is: aCount(1).is };
 
 export const folderRules: Readonly<Record<keyof FeedLogOptions, Rule>> = {
-  maxBytes: bytes,
+  maxBytes: bytesRule,
   maxAgeMs: above('a number of ms'),
   segmentBytes: {
     allowed: `a whole number of bytes, above 0 and at most ${maxSegmentBytes}`,
@@ -92,7 +85,7 @@ export const folderRules: Readonly<Record<keyof FeedLogOptions, Rule>> = {
   },
   syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
   compress: aBoolean,
-  maxWaitingBytes: bytes,
+  maxWaitingBytes: bytesRule,
 };
 
 /**
@@ -112,9 +105,8 @@ export const folderSettings = (options: FeedLogOptions): FolderSettings => {
 /** The options of `append`, with the defaults. */
 export type AppendSettings = WithDefaults<AppendOptions>;
 
-export const appendDefaults: AppendSettings = { onError: 'error', generation: 0 };
+export const appendDefaults: AppendSettings = { onError: 'error' };
 
 export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
-  generation: integerIn(0),
 };

@@ -14,7 +14,7 @@ import {
   stateOf,
   snapshotAt,
 } from '../protocol/feed-state.js';
-import { afterRecord, missedBetween, type Place, startOf } from '../protocol/place.js';
+import { afterRecord, between, type Head, missedBetween, type Place, startOf } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
 import type { Rule } from '../protocol/validate.js';
 import { LogError, logMeanings } from './log-error.js';
@@ -155,6 +155,40 @@ export class Records {
     if (this.#surplus > 0) this.#place = { ...place, frames: place.frames + this.#surplus };
     if (!isSameLine || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLine);
     this.#damagedAt = undefined;
+  }
+
+  /** Takes the head of a message of a store. Returns `false` for one of a writer that was replaced. */
+  message(head: Head & Pick<SegmentHead, 'state'>): boolean {
+    const before = this.placeIn(head);
+    const answer = between(before, head);
+    if (answer.type === 'old') return this.#place === undefined && this.#join(head);
+    const isNext = answer.type === 'next';
+    const isAhead = isNext && answer.surplus > 0;
+    const surplus = isAhead && before ? (before.holes === head.holes ? before.frames - head.frames : NaN) : 0;
+    // What the place to begin counts before it is no longer in the log, and other records have its offsets.
+    if (isAhead && this.#isBefore !== undefined) this.#isBefore = (offset) => offset < head.began;
+    if (this.#place === undefined || !isNext) this.#state = stateOf(head.state);
+    if (this.#place === undefined || !isNext || answer.skip === 0) this.#place = placeOf(head);
+    else this.#place = { ...this.#place, gen: head.gen };
+    if (surplus !== 0) this.#surplus = surplus;
+    if (surplus > 0) this.#place = { ...this.#place, frames: this.#place.frames + surplus };
+    if (answer.type === 'hole' || answer.type === 'other') this.#lost(before, placeOf(head), answer.type === 'hole');
+    this.#damagedAt = undefined;
+    return true;
+  }
+
+  /** The place after the last record, or else the place to begin, in the line of a message. */
+  placeIn({ line, gen }: Head): Place | undefined {
+    const requested = this.#isBefore && this.#requested();
+    // Records of the same generation, or of earlier ones, come before the place to begin.
+    const known = requested && this.#place && gen <= requested.gen ? this.#place : (requested ?? this.#place);
+    return known && { ...known, line: known.line || line, gen: known.gen || gen };
+  }
+
+  /** Begins to read before the place to begin. */
+  #join(head: Head & Pick<SegmentHead, 'state'>): true {
+    [this.#place, this.#state] = [placeOf(head), stateOf(head.state)];
+    return true;
   }
 
   /** The place to begin, if it's an offset. */

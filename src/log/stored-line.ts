@@ -12,6 +12,7 @@ import {
   type LineStore,
   reaches,
   type Stored,
+  StoreAway,
 } from './line-store.js';
 
 /** Nothing more is sent to a server that leaves so much unanswered: it hangs. */
@@ -20,15 +21,21 @@ const maxUnansweredBytes = 32 * 1024 * 1024;
 /** Why a store doesn't have a message. */
 export type Refused = Extract<Stored, { readonly refused: LineRefusal }>;
 
-/** A line in a store. `Newest`: its last message. `Found`: another one, and what is needed to read on from it. */
+/** Messages that follow each other, and from where to read on. */
+export interface Page<Key> {
+  readonly messages: readonly Uint8Array[];
+  readonly next: Key;
+}
+
+/** A line in a store. `Newest`: its last message. `Key`: what the store calls a message. */
 export abstract class StoredLine<
   Newest extends { readonly head: Head | undefined } | undefined,
-  Found extends { readonly head: Head },
+  Key,
 > implements LineStore {
   readonly #reports$ = new Subject<Stored>();
   readonly stored$ = this.#reports$.asObservable();
   /** The newest message, stored or on its way. */
-  protected last: Head | undefined;
+  protected sent: Head | undefined;
   /** Why nothing more is stored. */
   #refused: Refused | undefined;
   #toldGen = 0;
@@ -38,27 +45,29 @@ export abstract class StoredLine<
   #answers = 0;
   /** Runs while an answer is missing. */
   #silence: NodeJS.Timeout | undefined;
+  /** Where the last `read` has ended. */
+  #tail: { readonly offset: number; readonly key: Key } | undefined;
 
   async end(): Promise<Head | undefined> {
     const newest = await this.newest();
     this.#turn += 1;
     this.#refused = undefined;
-    this.last = newest?.head;
+    this.sent = newest?.head;
     this.follow(newest);
-    return this.last;
+    return this.sent;
   }
 
   append(head: Head, bytes: Uint8Array, only?: 'store' | 'live'): void {
     if (!this.isConnected || this.#unansweredBytes > maxUnansweredBytes) return this.#away('The store is disconnected');
     const isStored = only !== 'live' && this.#refused === undefined;
-    const problem = isStored ? misplaced(this.last, head) : undefined;
+    const problem = isStored ? misplaced(this.sent, head) : undefined;
     if (problem === 'stored') return this.#reports$.next({ upTo: head.offset + head.count });
     if (problem === 'fenced')
-      this.#refuse({ refused: 'fenced', error: new Error(`Generation ${this.last?.gen} continues the line`) });
+      this.#refuse({ refused: 'fenced', error: new Error(`Generation ${this.sent?.gen} continues the line`) });
     try {
       if (isStored && this.#refused === undefined) {
         void this.hear(head, this.store(head, bytes, only === 'store'), bytes.byteLength);
-        this.last = head;
+        this.sent = head;
       } else this.#unstored(head, bytes, only);
     } catch (error) {
       // The client can't send it: it's too large.
@@ -66,13 +75,20 @@ export abstract class StoredLine<
     }
   }
 
-  async *read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const first = await this.find((head) => reaches(head, from));
-    for await (const page of first ? this.pages(first, signal) : [])
-      for (const bytes of page) {
+  async *read(from: number, signal: AbortSignal, isNext = false): AsyncIterable<Uint8Array> {
+    const tail = isNext && this.#tail?.offset === from ? this.#tail : undefined;
+    this.#tail = undefined;
+    let key = tail?.key ?? (await this.find((head) => reaches(head, from)))?.key;
+    let last: Uint8Array | undefined;
+    for await (const { messages, next } of key === undefined ? [] : this.pages(key, signal)) {
+      for (const bytes of messages) {
         if (signal.aborted) return;
-        yield bytes;
+        yield (last = bytes);
       }
+      key = next;
+    }
+    const offset = last === undefined ? tail?.offset : endOf(this.headOf(last));
+    if (key !== undefined && offset !== undefined) this.#tail = { offset, key };
   }
 
   async since(at: number): Promise<number | undefined> {
@@ -81,9 +97,12 @@ export abstract class StoredLine<
 
   async extent(): Promise<LineExtent | undefined> {
     const first = await this.find(() => true);
-    const newest = first && (await this.newest());
-    return newest && extentOf(first.head, newest.head, await this.bytes(newest));
+    const last = first && (await this.last());
+    return extentOf(first?.head, last, last === undefined ? 0 : await this.bytes());
   }
+
+  abstract last(): Promise<Head | undefined>;
+  abstract exists(): Promise<boolean>;
 
   protected abstract get isConnected(): boolean;
   /** Asks the server that decides about writes, and creates the store if it's missing. */
@@ -98,10 +117,14 @@ export abstract class StoredLine<
   /** Publishes what the store doesn't take any more. Ends with the answer, if there is one. */
   protected abstract publish(bytes: Uint8Array, refused: LineRefusal): Promise<unknown> | undefined;
   /** Finds the first message with a property that all later ones have too. */
-  protected abstract find(isFound: (head: Head) => boolean): Promise<Found | undefined>;
+  protected abstract find(
+    isFound: (head: Head) => boolean,
+  ): Promise<{ readonly head: Head; readonly key: Key } | undefined>;
   /** Reads from a message to the newest. */
-  protected abstract pages(first: Found, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]>;
-  protected abstract bytes(newest: Newest): number | Promise<number>;
+  protected abstract pages(from: Key, signal: AbortSignal): AsyncIterable<Page<Key>>;
+  /** The size of all messages. */
+  protected abstract bytes(): Promise<number>;
+  protected abstract headOf(bytes: Uint8Array): Head | undefined;
 
   /** Handles the answer to a message, which counts for those before it. */
   protected async hear(
@@ -149,13 +172,13 @@ export abstract class StoredLine<
   }
 
   #away(message: string): void {
-    this.#refuse({ refused: 'away', error: new Error(message) });
+    this.#refuse({ refused: 'away', error: new StoreAway(message) });
   }
 
   #refuse(refused: Refused): void {
     if (this.#refused !== undefined) return;
     this.#refused = refused;
-    this.#toldGen = this.last?.gen ?? 0;
+    this.#toldGen = this.sent?.gen ?? 0;
     this.#reports$.next(refused);
   }
 
@@ -168,6 +191,8 @@ export abstract class StoredLine<
     this.#reports$.next(refused);
   }
 }
+
+const endOf = (head: Head | undefined): number | undefined => head && head.offset + head.count;
 
 /**
  * Why a message can't follow the last one: `stored` if the line has it, `fenced` if a later generation goes on. To

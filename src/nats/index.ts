@@ -4,9 +4,5 @@
  * @packageDocumentation
  */
 export { natsEngine, type NatsEngineOptions } from './nats-engine.js';
-export {
-  type JetStreamAppendOptions,
-  type JetStreamLog,
-  jetStreamLog,
-  type JetStreamLogOptions,
-} from './jet-stream-log.js';
+export { jetStreamLog, type JetStreamLogOptions } from './jet-stream-log.js';
+export type { FeedLog } from '../log/feed-log.js';

@@ -2,25 +2,22 @@
 //
 // In: messages, with their places. Out: the same for a minute, and which of them the stream has.
 // Never: a message that doesn't follow the last one, or a sequence of the stream outside of this file.
-import type { ApiError, Consumer, JsMsg, StreamInfo } from '@nats-io/jetstream';
+import type { ApiError, Consumer, JsMsg, StoredMsg, StreamInfo } from '@nats-io/jetstream';
 import { jetstream, JetStreamApiError, jetstreamManager, StorageType } from '@nats-io/jetstream';
 import { headers, type MsgHdrs, nanos, type NatsConnection } from '@nats-io/transport-node';
 import { randomUUID } from 'node:crypto';
 import { firstValueFrom, from, takeUntil, tap, timer, toArray } from 'rxjs';
-import type { HeadOf, LineRefusal } from '../log/line-store.js';
-import { firstWhere, lineLimits, liveSubject } from '../log/line-store.js';
-import { type Refused, StoredLine } from '../log/stored-line.js';
+import { againSubject, firstWhere, keptBy, lineLimits, type LineRefusal, type LineSpec, liveSubject, StoreAway } from '../log/line-store.js';
+import { type Page, type Refused, StoredLine } from '../log/stored-line.js';
 import type { Head } from '../protocol/place.js';
-import { disconnected, isMissing } from './log-stream.js';
+import { disconnected, isMissing } from './errors.js';
 
-interface LineParts {
+interface LineParts extends LineSpec {
   readonly connection: NatsConnection;
   /** A disconnected client keeps in memory what it's given, without a limit. */
   readonly isConnected: () => boolean;
-  readonly account: string;
   readonly prefix: string;
   readonly replicas: number;
-  readonly headOf: HeadOf;
 }
 
 /** The server's limit of a message includes its headers, which need less than this. */
@@ -41,16 +38,13 @@ interface Newest {
 interface Found {
   readonly key: number;
   readonly head: Head;
-  /** The last sequence. */
-  readonly end: number;
 }
 
-/** Stores a line in the stream `RTF_LINE_<account>`. */
-export class NatsLine extends StoredLine<Newest, Found> {
+/** Stores a line in the stream `RTF_LINE_<account>`, and a log in `RTF_LOG_<name>`. */
+export class NatsLine extends StoredLine<Newest, number> {
   readonly #parts: LineParts;
   readonly #name: string;
   readonly #live: string;
-  /** For what subscribers have received already, and only the stream lacks. */
   readonly #again: string;
   readonly #manager: ReturnType<typeof jetstreamManager>;
   /** The sequence of the last message, and its id if it was sent from here. */
@@ -64,11 +58,11 @@ export class NatsLine extends StoredLine<Newest, Found> {
 
   constructor(parts: LineParts) {
     super();
-    const { connection, prefix, account } = parts;
+    const { connection, prefix, kind, name } = parts;
     this.#parts = parts;
-    this.#name = `RTF_LINE_${prefix.replaceAll('.', '_')}${account}`;
-    this.#live = prefix + liveSubject(account);
-    this.#again = `${prefix}rtf.v2.${account}.again`;
+    this.#name = `RTF_${kind.toUpperCase()}_${prefix.replaceAll('.', '_')}${name}`;
+    this.#live = prefix + liveSubject(parts);
+    this.#again = prefix + againSubject(parts);
     this.#manager = jetstreamManager(connection, { checkAPI: false, timeout: requestMs });
   }
 
@@ -77,8 +71,9 @@ export class NatsLine extends StoredLine<Newest, Found> {
   }
 
   protected async newest(): Promise<Newest> {
-    const info = (await this.#info()) ?? (await this.#create());
-    return { info, head: await this.#last(info) };
+    const info = await this.#info();
+    const ready = info === undefined ? await this.#create() : await this.#limit(info);
+    return { info: ready, head: await this.#last(ready) };
   }
 
   protected follow({ info }: Newest): void {
@@ -120,30 +115,65 @@ export class NatsLine extends StoredLine<Newest, Found> {
       const message = await direct.getMessage(this.#name, { seq, next_by_subj: '>' });
       if (message === null) return undefined;
       const head = this.#parts.headOf(message.data);
-      return head === undefined ? next(message.seq + 1) : { key: message.seq, head, end };
+      return head === undefined ? next(message.seq + 1) : { key: message.seq, head };
     };
     return firstWhere([first, end + 1], next, (head) => head.line === last.line && isFound(head));
   }
 
-  protected async *pages({ key, end }: Found, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]> {
-    const { direct } = await this.#manager;
-    let consumer = end - key < maxDirect ? undefined : await this.#consumer(key);
-    for (let next = key; next <= end && !signal.aborted;) {
-      const count = Math.min(consumer ? consumerBatch : maxDirect, end - next + 1);
-      const consumed = consumer && (await fetched(consumer, count));
-      if (consumed?.length === 0) {
-        consumer = undefined;
-        continue;
-      }
-      const get = (_: unknown, n: number) => direct.getMessage(this.#name, { seq: next + n });
-      const messages = consumed ?? (await Promise.all(Array.from({ length: count }, get)));
-      next = (consumed?.at(-1)?.seq ?? next + count - 1) + 1;
-      yield messages.flatMap((message) => message?.data ?? []);
+  protected async *pages(from: number, signal: AbortSignal): AsyncIterable<Page<number>> {
+    const page = (messages: readonly StoredMsg[] | readonly JsMsg[]) => ({
+      messages: messages.map(({ data }) => data),
+      next: (next = (messages.at(-1)?.seq ?? next - 1) + 1),
+    });
+    let next = from;
+    for (let [count, isEnd] = [1, false]; !isEnd && !signal.aborted; count = Math.min(maxDirect, 2 * count)) {
+      if (count === maxDirect) for await (const messages of this.#consumed(next, signal)) yield page(messages);
+      const found = await this.#get(next, count);
+      isEnd = found.isEnd;
+      yield page(found.messages);
     }
   }
 
-  protected bytes({ info }: Newest): number {
-    return info.state.bytes;
+  /** Reads many messages, four times as fast. */
+  async *#consumed(from: number, signal: AbortSignal): AsyncIterable<readonly JsMsg[]> {
+    const { last_seq: end = 0 } = (await this.#info())?.state ?? {};
+    const consumer = end - from < maxDirect ? undefined : await this.#consumer(from);
+    for (let next = from; consumer && next <= end && !signal.aborted;) {
+      // At the end it would wait for more.
+      const messages = await fetched(consumer, Math.min(consumerBatch, end - next + 1));
+      if (messages.length === 0) return;
+      next = (messages.at(-1) as JsMsg).seq + 1;
+      yield messages;
+    }
+  }
+
+  async last(): Promise<Head | undefined> {
+    const info = await this.#info();
+    return info && this.#last(info);
+  }
+
+  async exists(): Promise<boolean> {
+    return (await this.#info()) !== undefined;
+  }
+
+  protected async bytes(): Promise<number> {
+    return (await this.#info())?.state.bytes ?? 0;
+  }
+
+  protected headOf(bytes: Uint8Array): Head | undefined {
+    return this.#parts.headOf(bytes);
+  }
+
+  /** Asks for messages by their sequences, of which some may be gone. */
+  async #get(from: number, count: number) {
+    const { direct } = await this.#manager;
+    const get = (_: unknown, n: number) => direct.getMessage(this.#name, { seq: from + n, next_by_subj: '>' });
+    const found = await Promise.all(Array.from({ length: count }, get));
+    const end = found.indexOf(null);
+    // One that was stored after the answer that there's none has others before it.
+    const messages = (end < 0 ? found : found.slice(0, end)) as readonly StoredMsg[];
+    const isNext = ({ seq }: StoredMsg, n: number) => n === 0 || seq > (messages[n - 1] as StoredMsg).seq;
+    return { messages: messages.filter(isNext), isEnd: end >= 0 };
   }
 
   /** Asks the leader for a message. Returns `undefined` if it's gone, or not of a line. */
@@ -152,7 +182,7 @@ export class NatsLine extends StoredLine<Newest, Found> {
     return message === null ? undefined : this.#parts.headOf(message.data);
   }
 
-  /** Asks the leader; `undefined` if there's no stream. One that exists keeps its limits: an operator may set others. */
+  /** Asks the leader; `undefined` if there's no stream. */
   async #info(): Promise<StreamInfo | undefined> {
     if (!this.#parts.isConnected()) throw disconnected();
     const info = await (await this.#manager).streams.info(this.#name).catch((error: unknown) => {
@@ -166,13 +196,22 @@ export class NatsLine extends StoredLine<Newest, Found> {
   }
 
   async #create(): Promise<StreamInfo> {
+    const { storage, maxAgeMs, maxBytes } = keptBy(this.#parts);
     return (await this.#manager).streams.add({
-      ...{ name: this.#name, subjects: [this.#live, this.#again] },
-      ...{ storage: StorageType.Memory, num_replicas: this.#parts.replicas },
-      ...{ max_age: nanos(lineLimits.maxAgeMs), max_bytes: lineLimits.maxBytes, allow_direct: true },
+      ...{ name: this.#name, subjects: [this.#live, this.#again], allow_direct: true },
+      ...{ storage: storage === 'file' ? StorageType.File : StorageType.Memory, num_replicas: this.#parts.replicas },
+      ...limitsOf({ maxAgeMs, maxBytes }),
       // The server remembers each id for so long. They only link messages, so a short time will do.
-      duplicate_window: nanos(1_000),
+      duplicate_window: nanos(Math.min(1_000, maxAgeMs)),
     });
+  }
+
+  /** Sets the limits that were given. The others are those that an operator has set. */
+  async #limit(info: StreamInfo): Promise<StreamInfo> {
+    const { maxAgeMs, maxBytes } = this.#parts;
+    const given = limitsOf({ maxAgeMs, maxBytes });
+    const isSet = Object.entries(given).every(([name, value]) => info.config[name as keyof typeof given] === value);
+    return isSet ? info : (await this.#manager).streams.update(this.#name, given);
   }
 
   /** Returns the head of the last message. Others may have published to the subject after it. */
@@ -202,7 +241,7 @@ export class NatsLine extends StoredLine<Newest, Found> {
   async #confirm({ gen, offset }: Head): Promise<undefined> {
     const stored = await this.#headAt(this.#seq);
     if (stored?.gen !== gen || stored.offset !== offset)
-      throw new Error(`The stream ${this.#name} lacks a message that it was sent`);
+      throw new StoreAway(`The stream ${this.#name} lacks a message that it was sent`);
   }
 
   /** The server deletes it when it hasn't been used for a while. */
@@ -226,6 +265,11 @@ const after = (seq: number): MsgHdrs => {
   expecting.set('Nats-Expected-Last-Sequence', String(seq));
   return expecting;
 };
+
+const limitsOf = ({ maxAgeMs, maxBytes }: Pick<LineSpec, 'maxAgeMs' | 'maxBytes'>) => ({
+  ...(maxAgeMs !== undefined && { max_age: maxAgeMs === Infinity ? 0 : nanos(maxAgeMs) }),
+  ...(maxBytes !== undefined && { max_bytes: maxBytes === Infinity ? -1 : maxBytes }),
+});
 
 const refusalIn = ({ error }: { readonly error?: ApiError }): Refused | undefined =>
   error && { refused: refusalOf(error), error: new JetStreamApiError(error) };

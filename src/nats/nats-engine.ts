@@ -14,7 +14,7 @@ import {
 } from 'rxjs';
 import type { ClusterEngine, EngineFailure } from '../cluster/engine.js';
 import { lineHeaderBytes, NatsLine } from './line-store.js';
-import { isConflict } from './log-stream.js';
+import { isConflict } from './errors.js';
 import { aName, checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
 /** The options of {@link natsEngine}. */
@@ -110,7 +110,7 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
     // Only the bucket's leader is sure to read the newest value.
     ...storeIn(prefix, () => new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false })),
     ...messagesOver(connection, prefix, canPublish),
-    line: (account, headOf) => new NatsLine({ connection, isConnected: canPublish, account, prefix, replicas, headOf }),
+    line: (spec) => new NatsLine({ ...spec, connection, isConnected: canPublish, prefix, replicas }),
   };
 };
 

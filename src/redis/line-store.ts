@@ -5,16 +5,15 @@
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import { firstValueFrom, from, throwError, timeout } from 'rxjs';
-import { firstWhere, type HeadOf, lineLimits, type LineRefusal, retention } from '../log/line-store.js';
-import { type Refused, StoredLine } from '../log/stored-line.js';
+import { firstWhere, lineLimits, type LineRefusal, type LineSpec, retention, StoreAway } from '../log/line-store.js';
+import { type Page, type Refused, StoredLine } from '../log/stored-line.js';
 import type { Head } from '../protocol/place.js';
 import { isError } from '../protocol/type-guards.js';
 
-interface LineParts {
+interface LineParts extends LineSpec {
   readonly commands: Redis;
   readonly key: string;
   readonly channel: string;
-  readonly headOf: HeadOf;
 }
 
 /**
@@ -49,19 +48,23 @@ interface Entry {
   readonly head: Head | undefined;
 }
 
-type Found = Entry & { readonly head: Head };
+interface Found {
+  readonly key: string;
+  readonly head: Head;
+}
 type Range = 'xrangeBuffer' | 'xrevrangeBuffer';
 
 /** Stores a line in a stream. The ids are `<generation>-<1000 * offset>`, so Redis itself refuses older ones, too. */
-export class RedisLine extends StoredLine<Entry | undefined, Found> {
+export class RedisLine extends StoredLine<Entry | undefined, string> {
   readonly #parts: LineParts;
   /** The id of the last message. */
   #id = '';
-  #oldestKept = retention<string>();
+  #oldestKept: ReturnType<typeof retention<string>>;
 
   constructor(parts: LineParts) {
     super();
     this.#parts = parts;
+    this.#oldestKept = retention(parts);
   }
 
   protected get isConnected(): boolean {
@@ -70,7 +73,9 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
 
   protected async newest(): Promise<Entry | undefined> {
     await this.#ask(({ commands }) => commands.script('LOAD', script));
-    return (await this.#entries('xrevrangeBuffer', '+', '-', 1))[0];
+    const [newest] = await this.#entries('xrevrangeBuffer', '+', '-', 1);
+    if (newest?.head !== undefined) await this.#trim(newest.head);
+    return newest;
   }
 
   protected follow(newest: Entry | undefined): void {
@@ -82,16 +87,16 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
     const { gen, line, offset } = head;
     const expected = this.#id;
     // It may have a lower generation, which only an empty stream takes.
-    const isNew = this.last !== undefined && this.last.line !== line;
-    if (isNew) this.#oldestKept = retention<string>();
-    const following = !isNew && this.last?.gen === gen ? Number(expected.split('-')[1]) + 1 : 0;
+    const isNew = this.sent !== undefined && this.sent.line !== line;
+    if (isNew) this.#oldestKept = retention(this.#parts);
+    const following = !isNew && this.sent?.gen === gen ? Number(expected.split('-')[1]) + 1 : 0;
     this.#id = `${gen}-${Math.max(offset * idsPerOffset, following)}`;
     const oldest = this.#oldestKept(this.#id, bytes.byteLength) ?? '';
     const names = [expected, this.#id, isNew ? '1' : '0', oldest, isAgain ? '' : channel];
     try {
       const answer = await commands.evalsha(digest, 1, key, ...names, asBuffer(bytes));
       const result = answer as string | readonly [LineRefusal, string];
-      return typeof result === 'string' ? undefined : { refused: result[0], error: new Error(result[1]) };
+      return typeof result === 'string' ? undefined : { refused: result[0], error: refusalOf(result[1]) };
     } catch (error) {
       // The script didn't run, so it hasn't published the message.
       if (!isAgain && isError(error) && error.name === 'ReplyError') void this.publish(bytes, 'away');
@@ -114,21 +119,56 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
       const [entry] = await this.#entries('xrangeBuffer', `${gen}-${from * idsPerOffset}`, `${gen}`, 1);
       return entry?.head && { ...entry, head: entry.head, key: entry.head.offset };
     };
-    const found = await firstWhere([began, offset + 1], next, isFound);
-    const isFirst = found !== undefined && found.key <= began;
-    return (isFirst ? await this.find(isFound, `(${gen}-0`) : undefined) ?? found;
+    const found = (await firstWhere([began, offset + 1], next, isFound)) ?? (isFound(last.head) ? last : undefined);
+    return found && this.#back({ key: found.id, head: found.head as Head }, isFound);
   }
 
-  protected async *pages({ id }: Found): AsyncIterable<readonly Uint8Array[]> {
-    for (let from: string | undefined = id; from !== undefined;) {
-      const page: readonly Entry[] = await this.#entries('xrangeBuffer', from, '+', pageSize);
-      yield page.map(({ bytes }) => bytes);
-      from = page.length < pageSize ? undefined : `(${page.at(-1)?.id}`;
+  /** Others at the same offset, which have no records, may come before, or those of the generation before. */
+  async #back(found: Found, isFound: (head: Head) => boolean): Promise<Found> {
+    const [before] = await this.#entries('xrevrangeBuffer', `(${found.key}`, '-', 1);
+    if (before?.head === undefined || before.head.line !== found.head.line || !isFound(before.head)) return found;
+    const isOfOther = before.head.gen !== found.head.gen;
+    const earlier = isOfOther ? await this.find(isFound, before.id) : undefined;
+    return earlier ?? this.#back({ key: before.id, head: before.head }, isFound);
+  }
+
+  protected async *pages(from: string): AsyncIterable<Page<string>> {
+    for (let [start, isOver] = [from, false]; !isOver;) {
+      const page: readonly Entry[] = await this.#entries('xrangeBuffer', start, '+', pageSize);
+      isOver = page.length < pageSize;
+      // The id after the last one.
+      if (page.length > 0) start = `(${page.at(-1)?.id}`;
+      yield { messages: page.map(({ bytes }) => bytes), next: start };
     }
+  }
+
+  async last(): Promise<Head | undefined> {
+    return (await this.#entries('xrevrangeBuffer', '+', '-', 1))[0]?.head;
+  }
+
+  async exists(): Promise<boolean> {
+    return (await this.#ask(({ commands, key }) => commands.exists(key))) > 0;
   }
 
   protected async bytes(): Promise<number> {
     return (await this.#ask(({ commands, key }) => commands.memory('USAGE', key))) ?? 0;
+  }
+
+  protected headOf(bytes: Uint8Array): Head | undefined {
+    return this.#parts.headOf(bytes);
+  }
+
+  /** Removes what writers before this one have left beyond the limits: nobody has their marks. */
+  async #trim({ at }: Head): Promise<void> {
+    const { maxBytes = Infinity, maxAgeMs = Infinity } = this.#parts;
+    const bytes = maxBytes === Infinity ? 0 : await this.bytes();
+    const share = Math.min(1, maxBytes / bytes);
+    if (share < 1)
+      await this.#ask(async ({ commands, key }) =>
+        commands.xtrim(key, 'MAXLEN', '~', Math.ceil((await commands.xlen(key)) * share)),
+      );
+    const kept = maxAgeMs === Infinity ? undefined : await this.find((head) => head.at >= at - maxAgeMs);
+    if (kept !== undefined) await this.#ask(({ commands, key }) => commands.xtrim(key, 'MINID', '~', kept.key));
   }
 
   async #entries(command: Range, from: string, to: string, count: number): Promise<readonly Entry[]> {
@@ -139,11 +179,15 @@ export class RedisLine extends StoredLine<Entry | undefined, Found> {
 
   /** Rejects if the server is away or hangs. The client would wait for it without a limit. */
   async #ask<T>(call: (parts: LineParts) => Promise<T>): Promise<T> {
-    if (!this.isConnected) throw new Error('Redis is disconnected');
+    if (!this.isConnected) throw new StoreAway('Redis is disconnected');
     const { requestMs } = lineLimits;
-    const silent = () => throwError(() => new Error(`Redis hasn't answered for ${requestMs} ms`));
+    const silent = () => throwError(() => new StoreAway(`Redis hasn't answered for ${requestMs} ms`));
     return firstValueFrom(from(call(this.#parts)).pipe(timeout({ first: requestMs, with: silent })));
   }
 }
+
+/** Another message at the end is no refusal: it shows where the line ends. */
+const refusalOf = (text: string): Error =>
+  text.startsWith('The newest message is') ? new StoreAway(text) : new Error(text);
 
 export const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);

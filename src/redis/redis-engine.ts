@@ -113,15 +113,16 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
         tap(({ replyTo, data }) => send(replyTo, answer(data))),
         ignoreElements(),
       ),
-    line: (account, headOf) => {
-      const [key, channel] = [`${prefix}rtf:line:{${account}}`, prefix + liveSubject(account)];
-      return new RedisLine({ commands, key, channel, headOf });
+    line: (spec) => {
+      const key = `${prefix}rtf:${spec.kind}:{${spec.name}}`;
+      return new RedisLine({ ...spec, commands, key, channel: prefix + liveSubject(spec) });
     },
   };
 };
 
+export const aConnection = objectWith('subscribe', 'a Redis of ioredis');
+
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
-  const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
   if (commands === subscriber)
     throw invalidOption('subscriber', "a second connection: one with subscriptions doesn't accept commands");
@@ -206,7 +207,7 @@ const channelsOf = (subscriber: Redis): Listen => {
 /** How long Redis gets to load its data, finish a slow script, or reach its primary, in ms. */
 const retryMs = 500;
 // Redis answers every command like this, so reads and writes report it.
-const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
+export const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
 
 /** Writes a request, which Redis lacks: the length of the reply channel's name, the name, and the data. */
 const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {

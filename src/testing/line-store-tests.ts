@@ -33,6 +33,7 @@ export const lineStoreTests = (): Readonly<Record<string, (replicas: Replicas) =
       name,
       async ({ one, other, account, settled }: Replicas) => {
         if (one.line === undefined || other.line === undefined) return;
+        const spec = { kind: 'line', name: account, headOf } as const;
         const subject = `rtf.v2.${account}.feed`;
         const received: string[] = [];
         const subscriptions = [other.subscribe(subject).subscribe((bytes) => received.push(nameOf(bytes)))];
@@ -41,7 +42,7 @@ export const lineStoreTests = (): Readonly<Record<string, (replicas: Replicas) =
           return received;
         };
         try {
-          await test({ one: one.line(account, headOf), other: other.line(account, headOf), listen });
+          await test({ one: one.line(spec), other: other.line(spec), listen });
         } finally {
           for (const each of subscriptions) each.unsubscribe();
         }

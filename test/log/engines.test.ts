@@ -4,7 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { concat, from, lastValueFrom, Subject, take, throwError, toArray } from 'rxjs';
 import { feedLog, type FeedLog, type FeedLogOptions, type LogRecord } from '../../src/log/index.js';
 import type { Place } from '../../src/protocol/place.js';
+import { memoryEngine } from '../../src/cluster/index.js';
+import { engineLog } from '../../src/log/engine-log.js';
 import { jetStreamLog } from '../../src/nats/index.js';
+import { redisLog } from '../../src/redis/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
 import { itInCi } from '../support/cases.js';
@@ -109,6 +112,7 @@ const isALog = (test: typeof itInCi, open: (options: Limits) => readonly FeedLog
     const [log, other] = twice();
     const source = new Subject<unknown>();
     const subscription = source.pipe(log.append()).subscribe();
+    await waitFor(() => source.observed);
     for (const event of [opened(), frame(1), frame(2)]) source.next(event);
     subscription.unsubscribe();
     await append(log, [opened(5_000), frame(3, 5_001)]);
@@ -229,9 +233,29 @@ describeInstalled('nats', 'a log on JetStream', () => {
 
   isALog(itInCi, (limits) => {
     const name = randomUUID();
-    return connections.map((connection) => {
-      const log = jetStreamLog(connection, { name });
-      return { ...log, append: () => log.append(limits) };
-    });
+    return connections.map((connection) => jetStreamLog(connection, { name, ...limits }));
+  });
+});
+
+describeInstalled('redis', 'a log on Redis', () => {
+  let server: RealServer;
+  beforeAll(async () => {
+    server = await startServer('redis');
+    connections = [server.redis(), server.redis()];
+  });
+  afterAll(() => server.stop());
+  let connections: ReturnType<RealServer['redis']>[];
+
+  isALog(itInCi, (limits) => {
+    const name = randomUUID();
+    return connections.map((connection) => redisLog(connection, { name, ...limits }));
+  });
+});
+
+describe('a log in memory', () => {
+  isALog(it, (limits) => {
+    const engine = memoryEngine();
+    const parts = { engine, isAway: () => false, cursorKey: (consumer: string) => consumer };
+    return [1, 2].map(() => engineLog({ ...parts, path: randomUUID() }, { name: 'market', ...limits }));
   });
 });

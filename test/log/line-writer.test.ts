@@ -19,6 +19,8 @@ const start = (count: number, bytes = 10) => {
       if (only === 'live') live.push(offset);
     },
     read: async function* () {},
+    last: () => Promise.resolve(undefined),
+    exists: () => Promise.resolve(true),
     since: () => Promise.resolve(undefined),
     extent: () => Promise.resolve(undefined),
   };

@@ -5,7 +5,7 @@ import { type Refused, StoredLine } from '../../src/log/stored-line.js';
 import { type Head, startOf } from '../../src/protocol/place.js';
 
 /** A store whose answers a test decides. */
-class TestLine extends StoredLine<{ readonly head: Head | undefined }, { readonly head: Head }> {
+class TestLine extends StoredLine<{ readonly head: Head | undefined }, number> {
   isAway = false;
   refusal: Refused['refused'] | undefined;
   readonly stored: number[] = [];
@@ -28,12 +28,21 @@ class TestLine extends StoredLine<{ readonly head: Head | undefined }, { readonl
   protected find(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
-  protected async *pages(): AsyncIterable<readonly Uint8Array[]> {
-    await Promise.resolve();
-    yield [];
+  // eslint-disable-next-line @typescript-eslint/require-await -- other stores have to wait
+  protected async *pages(): AsyncIterable<never> {
+    yield* [];
   }
-  protected bytes(): number {
-    return 0;
+  protected bytes(): Promise<number> {
+    return Promise.resolve(0);
+  }
+  protected headOf(): undefined {
+    return undefined;
+  }
+  last(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+  exists(): Promise<boolean> {
+    return Promise.resolve(true);
   }
 }
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { from, lastValueFrom, type Observable, Subject, toArray } from 'rxjs';
+import { from, lastValueFrom, type Observable, ReplaySubject, toArray } from 'rxjs';
 import type { AppendOptions, FeedLog, FeedLogOptions, LogError, LogRecord, ReadOptions } from '../../src/log/index.js';
 import { feedLog } from '../../src/log/index.js';
 import { LogReader } from '../../src/log/reader.js';
@@ -83,7 +83,8 @@ export const tip = () =>
 type AppendsWith<Options> = { append(options?: Options): <E>(source: Observable<E>) => Observable<E> };
 /** A writer whose source stays open. */
 export const startWriter = <Options>(log: AppendsWith<Options>, options?: Options) => {
-  const source = new Subject<unknown>();
+  // The log subscribes to its source once nobody else writes it.
+  const source = new ReplaySubject<unknown>();
   const errors: LogError[] = [];
   const ended = new Promise<void>((resolve) => {
     source.pipe(log.append(options)).subscribe({

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { lastValueFrom, Subject, take } from 'rxjs';
+import { lastValueFrom, NEVER, Subject, take } from 'rxjs';
 import { appended } from '../../src/log/append.js';
 import { feedLog, type FeedLogOptions, type LogError, type LogRecord } from '../../src/log/index.js';
 import { sealableLine, sealedBytes } from '../../src/log/lines.js';
@@ -41,7 +41,10 @@ describe('an end of the log with a function as `onError`', () => {
     const settings = { ...folderDefaults, ...options };
     const open = (fail: ConstructorParameters<typeof LogWriter>[3]) =>
       new LogWriter(path(), settings, machine(broken), fail);
-    const subscription = appended(source, path(), (error) => void reported.push(error), open).subscribe({
+    const subscription = appended(source, {
+      ...{ path: path(), open, closing$: NEVER },
+      onError: (error) => void reported.push(error),
+    }).subscribe({
       error: (error: LogError) => errors.push(error),
     });
     return { source, reported, errors, subscription };

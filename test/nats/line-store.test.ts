@@ -310,7 +310,7 @@ describeInstalled('nats', 'a line in a stream with three copies', () => {
     const servers = ports.map((port) => `127.0.0.1:${port}`);
     const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
     try {
-      const store = natsEngine(connection, { replicas: 3 }).line!('main', headOf);
+      const store = natsEngine(connection, { replicas: 3 }).line!({ kind: 'line', name: 'main', headOf });
       /** Appends what isn't stored, until all is, like a writer. */
       const appendUntil = (end: number) =>
         waitFor(

@@ -153,7 +153,7 @@ describe('cluster', () => {
       count: 2,
     };
     const bytes = encode({ ...head, owner: 'a', phase: 'open', revision: 1, settling: undefined, kind: 'end' });
-    engine.line!('main', headOf).append(head, bytes);
+    engine.line!({ kind: 'line', name: 'main', headOf }).append(head, bytes);
     expect((await act('status', engine)).text).toMatch(/^line {8}0 to 2: 0 ms, \d+ B$/m);
     expect(JSON.parse((await act('status', engine, { json: true })).text)).toMatchObject({ line: { from: 0, to: 2 } });
     const refused = await act('status', {

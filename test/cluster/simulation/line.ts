@@ -1,6 +1,6 @@
 import { Decoder, type FeedMessage, headOf } from '../../../src/cluster/messages.js';
 import type { LineRefusal } from '../../../src/log/line-store.js';
-import { type Refused, StoredLine } from '../../../src/log/stored-line.js';
+import { type Page, type Refused, StoredLine } from '../../../src/log/stored-line.js';
 import type { Head, Place } from '../../../src/protocol/place.js';
 import type { Time } from '../../simulation/world.js';
 import { numberOf, type Observer } from './observer.js';
@@ -141,7 +141,7 @@ interface Newest {
 }
 
 /** The store of a replica. */
-export class SimulatedLine extends StoredLine<Newest, Message> {
+export class SimulatedLine extends StoredLine<Newest, number> {
   readonly #server: LineServer;
   readonly #link: LineLink;
   #last: Last = { sequence: 0, id: 0 };
@@ -192,22 +192,35 @@ export class SimulatedLine extends StoredLine<Newest, Message> {
     if (this.#server.kind !== 'script' || refused !== 'fenced') this.#link.publish(bytes, () => true);
   }
 
-  protected find(isFound: (head: Head) => boolean): Promise<Message | undefined> {
-    return this.#link.call(() => this.#server.messages.find(({ head }) => isFound(head)));
+  protected async find(isFound: (head: Head) => boolean) {
+    const found = await this.#link.call(() => this.#server.messages.find(({ head }) => isFound(head)));
+    return found && { head: found.head, key: found.number };
   }
 
-  protected async *pages(first: Message, signal: AbortSignal): AsyncIterable<readonly Uint8Array[]> {
+  protected async *pages(first: number, signal: AbortSignal): AsyncIterable<Page<number>> {
     const newest = await this.#link.call(() => this.#server.messages.at(-1)?.number ?? 0);
-    for (let next = first.number; next <= newest && !signal.aborted;) {
+    for (let next = first; next <= newest && !signal.aborted;) {
       const from = next;
       const isNext = ({ number }: Message): boolean => number >= from && number <= newest;
       const page = await this.#link.call(() => this.#server.messages.filter(isNext).slice(0, pageSize));
-      yield page.map(({ bytes }) => bytes);
       next = (page.at(-1)?.number ?? newest) + 1;
+      yield { messages: page.map(({ bytes }) => bytes), next };
     }
   }
 
-  protected bytes(): number {
-    return 0;
+  last(): Promise<Head | undefined> {
+    return this.#link.call(() => this.#server.messages.at(-1)?.head);
+  }
+
+  exists(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  protected bytes(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
+  protected headOf(bytes: Uint8Array): Head | undefined {
+    return headOf(bytes);
   }
 }

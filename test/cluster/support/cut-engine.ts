@@ -47,7 +47,9 @@ const cutLine = (store: LineStore, isConnected: () => boolean): LineStore => {
       if (isConnected()) store.append(head, bytes, only);
       else refused$.next({ refused: 'away', error: new Error('The engine is away.') });
     },
-    read: (from, signal) => store.read(from, signal),
+    read: (...range) => store.read(...range),
+    last: () => call(() => store.last()),
+    exists: () => call(() => store.exists()),
     since: (at) => call(() => store.since(at)),
     extent: () => call(() => store.extent()),
   };

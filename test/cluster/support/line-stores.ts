@@ -4,7 +4,7 @@ import { headOf, lineStoreTests, nameOf } from '../../../src/testing/line-store-
 
 /** Opens an engine's store, and records what it says of messages. */
 export const openStore = (engine: ClusterEngine) => {
-  const store = engine.line!('main', headOf);
+  const store = engine.line!({ kind: 'line', name: 'main', headOf });
   const reports: Stored[] = [];
   store.stored$.subscribe((stored) => reports.push(stored));
   return { engine, store, reports };

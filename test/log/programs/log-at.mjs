@@ -8,8 +8,7 @@ export const logAt = async (place, options = {}) => {
   if (ports === undefined) return feedLog(place, options);
   const servers = ports.split(',').map((port) => `127.0.0.1:${port}`);
   const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
-  const log = jetStreamLog(connection, { name: 'market', replicas: servers.length });
-  return { ...log, append: () => log.append(options) };
+  return jetStreamLog(connection, { name: 'market', replicas: servers.length, ...options });
 };
 
 /** Ends the process with the code of a log's error. */

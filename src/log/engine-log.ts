@@ -1,0 +1,73 @@
+import { Subject } from 'rxjs';
+import { aName, type Rule, validated } from '../protocol/validate.js';
+import { appended, type Fail } from './append.js';
+import { type FeedLog, readingOf } from './feed-log.js';
+import { onceClosed, whenClosed } from './lock.js';
+import { logHeadOf } from './log-message.js';
+import { appendDefaults, appendRules, bytesRule, folderDefaults } from './options.js';
+import { committedInStore, openStoreCursor } from './store-cursor.js';
+import { type LogEngine, type StoredLog, StoreFaults } from './stored-log.js';
+import { StoreReader } from './store-reader.js';
+import { StoreWriter, takeLog } from './store-writer.js';
+
+/** The options of a log on a server. */
+export interface EngineLogOptions {
+  /** The name of the log: letters, digits, `-` and `_`. */
+  readonly name: string;
+  /**
+   * How large the log may grow, in bytes. Beyond it, the oldest records are removed.
+   *
+   * @defaultValue that of a log that exists; `Infinity` for a new one
+   */
+  readonly maxBytes?: number | undefined;
+  /**
+   * How old a record may get, in ms: at least 100. Older ones are removed.
+   *
+   * @defaultValue that of a log that exists; `Infinity` for a new one
+   */
+  readonly maxAgeMs?: number | undefined;
+  /**
+   * How many bytes may wait for a server that's slow or away. Beyond it, the log counts what it can't keep, and goes on
+   * with a gap that has the exact number. @defaultValue 16 777 216
+   */
+  readonly maxWaitingBytes?: number | undefined;
+}
+
+export const engineLogRules: Readonly<Record<keyof EngineLogOptions, Rule>> = {
+  name: aName,
+  maxBytes: bytesRule,
+  maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
+  maxWaitingBytes: bytesRule,
+};
+
+/** Opens a log in a store of an engine. The options are validated. */
+export const engineLog = (
+  { engine, path, isAway, cursorKey }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
+  { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
+): FeedLog => {
+  const spec = { kind: 'log', name, headOf: logHeadOf, ...limits } as const;
+  const log: StoredLog = { name, path, isAway, cursorKey, engine: engine as StoredLog['engine'], spec };
+  const closing$ = new Subject<void>();
+  const open = async (fail: Fail, isOver: () => boolean) => {
+    const faults = new StoreFaults(log, (error) => fail(error));
+    return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
+  };
+  return {
+    append: (options = {}) => {
+      const { onError } = { ...appendDefaults, ...validated(options, appendRules) };
+      return (source) => onceClosed(path, () => appended(source, { path, onError, open, closing$ }));
+    },
+    ...readingOf({
+      path,
+      now: Date.now,
+      openReader: (settings) => new StoreReader(log, settings),
+      openCursor: (consumer) => openStoreCursor(log, consumer),
+      newest: (reader) => (reader as StoreReader).end,
+    }),
+    committed: (consumer) => committedInStore(log, consumer),
+    close: () => {
+      closing$.next();
+      return whenClosed(path);
+    },
+  };
+};

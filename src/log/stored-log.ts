@@ -1,0 +1,140 @@
+// What the parts of a log in a store share: its place on a broker, who has a role, and what the broker refuses.
+import { setTimeout as delay } from 'node:timers/promises';
+import { noop, type Observable } from 'rxjs';
+import { printable } from '../protocol/printable.js';
+import { logErrors, LogError } from './log-error.js';
+import type { LineSpec, LineStore } from './line-store.js';
+import { refusalIn } from './refusal.js';
+
+/** What a log needs of a broker. The engine of a cluster has it. */
+export interface LogEngine {
+  readonly connected$: Observable<boolean>;
+  read(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>;
+  compareAndSet(key: string, value: string, expected: number | undefined): Promise<number | undefined>;
+  maxMessageBytes?(): number | undefined;
+  subscribe(subject: string): Observable<Uint8Array>;
+  request(subject: string, data: Uint8Array, timeoutMs: number): Promise<{ readonly type: 'reply' | 'no-responders' }>;
+  respond(subject: string, answer: (data: Uint8Array) => Uint8Array): Observable<never>;
+  line?(spec: LineSpec): LineStore;
+}
+
+/** A log on a broker. */
+export interface StoredLog {
+  readonly name: string;
+  /** What the broker calls it. */
+  readonly path: string;
+  readonly engine: LogEngine & Required<Pick<LogEngine, 'line'>>;
+  readonly spec: LineSpec;
+  /** The key of a consumer's cursor. */
+  readonly cursorKey: (consumer: string) => string;
+  /** Whether the broker may answer the same request later. Any other failure is a refusal. */
+  readonly isAway: (error: unknown) => boolean;
+}
+
+/** How long a broker may be away before that's reported, and how long the end of a writer waits for it, in ms. */
+export const awayMs = 5_000;
+const retryMs = 100;
+
+/** Says what a broker refuses. It leaves out the cause, which may have the arguments of a command. */
+export const refusedBy = ({ path }: Pick<StoredLog, 'path'>, action: 'write' | 'read', error: unknown): LogError => {
+  if (error instanceof LogError) return error;
+  const { message, advice } = refusalIn(error);
+  const code = action === 'write' ? 'log-write-failed' : 'log-corrupt';
+  return new LogError(code, `Can't ${action} the log ${path}: ${printable(message)}.`, { path, advice });
+};
+
+/** Reports what a broker refuses: at once, or if it's away for 5 s; once, until it works again. */
+export class StoreFaults {
+  readonly #log: StoredLog;
+  readonly #report: (error: LogError) => void;
+  #timer: NodeJS.Timeout | undefined;
+  #last: unknown;
+  #isReported = false;
+
+  constructor(log: StoredLog, report: (error: LogError) => void) {
+    this.#log = log;
+    this.#report = report;
+  }
+
+  failed(error: unknown): void {
+    this.#last = error;
+    if (this.#isReported) return;
+    if (!this.#log.isAway(error)) this.#tell();
+    else this.#timer ??= setTimeout(() => this.#tell(), awayMs);
+  }
+
+  worked(): void {
+    clearTimeout(this.#timer);
+    [this.#timer, this.#isReported] = [undefined, false];
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    [this.#timer, this.#isReported] = [undefined, true];
+    this.#report(refusedBy(this.#log, 'write', this.#last));
+  }
+}
+
+/** Repeats a request while the broker is away, until `isOver`. After 5 s a process warning says so. */
+export const persisted = async <T>(log: StoredLog, request: () => Promise<T>, isOver: () => boolean): Promise<T> => {
+  const warn = ({ message, code }: LogError): void =>
+    process.emitWarning(printable(message), { type: 'TradeFeedWarning', code });
+  const faults = new StoreFaults(log, warn);
+  try {
+    for (;;) {
+      try {
+        return await request();
+      } catch (error) {
+        if (!log.isAway(error) || isOver()) throw refusedBy(log, 'write', error);
+        faults.failed(error);
+      }
+      await delay(retryMs);
+    }
+  } finally {
+    faults.worked();
+  }
+};
+
+const noData = new Uint8Array();
+const askMs = 1_000;
+
+/**
+ * Takes a role, unless a process that has it answers. Returns a function that gives it back.
+ *
+ * @throws LogError with the code `log-write-failed` if the broker refuses the subject
+ */
+export const takeRole = async (log: StoredLog, role: string): Promise<(() => void) | undefined> => {
+  const { engine, name } = log;
+  const subject = `rtf.log.${name}.${role}`;
+  const refused = (error: unknown): LogError => {
+    const advice = `Give the user permission to publish and to subscribe to ${subject}.`;
+    const { message } = refusalIn(error);
+    const problem = `The broker refuses the subject ${subject}: ${printable(message)}.`;
+    return new LogError('log-write-failed', problem, { path: log.path, advice });
+  };
+  const ask = async (): Promise<boolean> => {
+    try {
+      return (await engine.request(subject, noData, askMs)).type === 'reply';
+    } catch (error) {
+      // No answer: its holder is cut off, and learns that from its next message or commit, which is refused.
+      if (log.isAway(error)) return false;
+      throw refused(error);
+    }
+  };
+  if (await ask()) return undefined;
+  let refusal: LogError | undefined;
+  const subscription = engine
+    .respond(subject, () => noData)
+    .subscribe({ error: (error: unknown) => (refusal = refused(error)) });
+  // A broker that refuses the subscription says so before it answers. The others wouldn't see who has the role.
+  await ask().catch(noop);
+  if (refusal === undefined) return () => subscription.unsubscribe();
+  subscription.unsubscribe();
+  throw refusal;
+};
+
+export const inUse = ({ path }: StoredLog): LogError =>
+  new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
+
+export const fencedOff = ({ path }: StoredLog): LogError =>
+  new LogError('log-fenced', `Another writer continues the log ${path}.`, { path, advice: logErrors['log-fenced'].advice });

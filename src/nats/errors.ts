@@ -1,0 +1,29 @@
+// What the errors of a NATS client mean.
+import { JetStreamApiCodes, JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
+import { ConnectionError, PermissionViolationError, RequestError, TimeoutError } from '@nats-io/transport-node';
+import { StoreAway } from '../log/line-store.js';
+import { isError } from '../protocol/type-guards.js';
+
+export const disconnected = (): Error => new ConnectionError('NATS is disconnected');
+
+/** Whether the user has no permission. */
+const isRefused = (error: unknown): boolean =>
+  [error, Object(error).cause].some((each) => each instanceof PermissionViolationError);
+
+const awayErrors = [StoreAway, TimeoutError, RequestError, ConnectionError];
+
+/** Whether a server may answer the same request later: nothing has arrived, or it says 503 without a code. */
+export const isAway = (error: unknown): boolean => {
+  if (isRefused(error)) return false;
+  if (error instanceof JetStreamApiError) return error.status === 503 && !error.apiError().err_code;
+  // Also what a server says that hasn't started its JetStream yet.
+  if (error instanceof JetStreamError || (isError(error) && error.name === 'JetStreamNotEnabled')) return true;
+  return [error, Object(error).cause].some((each) => awayErrors.some((type) => each instanceof type));
+};
+
+/** Whether there is no such stream. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence;
