@@ -42,7 +42,12 @@ export const engineLogRules: Readonly<Record<keyof EngineLogOptions, Rule>> = {
 
 /** Opens a log in a store of an engine. The options are validated. */
 export const engineLog = (
-  { engine, path, isAway, cursorKey }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
+  {
+    engine,
+    path,
+    isAway,
+    cursorKey,
+  }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
   { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
 ): FeedLog => {
   const spec = { kind: 'log', name, headOf: logHeadOf, ...limits } as const;

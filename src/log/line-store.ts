@@ -103,7 +103,9 @@ export const lineLimits = Object.freeze({
  * Returns a function that takes the messages of a line, and says from which one on the store must keep them, if that has
  * changed. A new owner doesn't know the ages of the messages before its own, so it keeps them for another minute.
  */
-export const retention = <M>(spec: Omit<LineSpec, 'name' | 'headOf'>): ((message: M, bytes: number) => M | undefined) => {
+export const retention = <M>(
+  spec: Omit<LineSpec, 'name' | 'headOf'>,
+): ((message: M, bytes: number) => M | undefined) => {
   const { maxAgeMs, maxBytes } = keptBy(spec);
   const [markMs, markBytes] = [Math.min(1_000, maxAgeMs / 8), Math.min(1024 * 1024, maxBytes / 8)];
   const marks: { readonly message: M; readonly at: number; readonly before: number }[] = [];

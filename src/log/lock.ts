@@ -43,7 +43,9 @@ export const closes = (path: string, closed: Promise<unknown>): void => {
 };
 
 /** Resolves once what closes has closed. */
-export const whenClosed = async (path: string): Promise<void> => void (await closing.get(path));
+export const whenClosed = async (path: string): Promise<void> => {
+  await closing.get(path);
+};
 
 /** Subscribes once a path is free in this process: at once, unless it still closes. */
 export const onceClosed = <T>(path: string, source: () => Observable<T>): Observable<T> =>

@@ -28,8 +28,7 @@ export const encodeMessage = (head: LogHead, body: Uint8Array): Uint8Array =>
 /** Reads the header of a message; `undefined` if another program has published it. */
 export const logHeadOf = (bytes: Uint8Array): LogHead | undefined => {
   const header = readHeader(Buffer.from(viewOf(bytes).subarray(0, bodyAt(bytes))).toString()) as
-    | (SegmentHead & Partial<LogHead>)
-    | undefined;
+    (SegmentHead & Partial<LogHead>) | undefined;
   if (header === undefined) return undefined;
   const { after, began, count, part, parts } = header;
   const areNumbers = [after, began, count, part, parts].every((each) => Number.isSafeInteger(each));

@@ -44,7 +44,8 @@ export const memoryLine = (memory: LineMemory, publish: (bytes: Uint8Array) => v
       report({ upTo: head.offset + head.count });
       if (problem === 'stored') return;
       // A line that begins anew has other offsets.
-      if (last?.head.line !== head.line) [messages.length, memory.bytes, memory.oldestKept] = [0, 0, retention(memory.limits)];
+      if (last?.head.line !== head.line)
+        [messages.length, memory.bytes, memory.oldestKept] = [0, 0, retention(memory.limits)];
       last = { head, bytes };
       messages.push(last);
       memory.bytes += bytes.byteLength;

@@ -4,7 +4,15 @@
 // Never: a frame that's neither recorded nor counted in a gap.
 import { EventTime, reachedAt } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
-import { afterEvent, afterFrame, afterTime, type FeedState, noFeed, snapshotAt, withGapIn } from '../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterFrame,
+  afterTime,
+  type FeedState,
+  noFeed,
+  snapshotAt,
+  withGapIn,
+} from '../protocol/feed-state.js';
 import { afterRecord, type Place } from '../protocol/place.js';
 import { isStorable, logGap, stamped, type Stored } from './lines.js';
 import { stateBefore } from './recovery.js';
@@ -30,9 +38,9 @@ export class Recorder {
     this.#state = stateBefore(end);
   }
 
-  /** The place after all records. */
+  /** The place after all records, without those that are only counted. */
   get end(): Place {
-    return this.#end;
+    return this.#lostAfter ?? this.#end;
   }
 
   get isLosing(): boolean {

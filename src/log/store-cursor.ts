@@ -12,6 +12,12 @@ interface Entry {
   readonly text: string | undefined;
 }
 
+/** A consumer that hasn't committed yet. */
+const isNew = (stored: unknown): boolean => {
+  const fields = Object(stored) as object;
+  return 'owner' in fields && !('offset' in fields);
+};
+
 const readCursor = async (log: StoredLog, consumer: string): Promise<Entry> => {
   const key = log.cursorKey(consumer);
   const { value: text, revision } = (await log.engine.read(key)) ?? {};
@@ -19,7 +25,7 @@ const readCursor = async (log: StoredLog, consumer: string): Promise<Entry> => {
   try {
     const stored: unknown = JSON.parse(text);
     if (isPlace(stored)) return { position: placeOf(stored), revision, text };
-    if (Object(stored).offset === undefined) return { position: undefined, revision, text };
+    if (isNew(stored)) return { position: undefined, revision, text };
   } catch {
     // Not JSON: the error below says so.
   }

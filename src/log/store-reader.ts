@@ -120,11 +120,12 @@ export class StoreReader extends RecordReader {
     this.#reading ??= await this.#begin();
     const reading = this.#reading;
     if (reading === undefined || this.isClosed) return false;
-    const { done, value } = await reading.next();
-    if (this.isClosed) return false;
-    if (done !== true) {
+    const next: IteratorResult<Uint8Array, undefined> = await reading.next();
+    // It may have been closed meanwhile.
+    if (this.#closed.signal.aborted) return false;
+    if (next.value !== undefined) {
       this.#waitMs = firstWaitMs;
-      this.#receive(value);
+      this.#receive(next.value);
       return true;
     }
     this.#reading = undefined;

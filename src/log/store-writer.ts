@@ -4,7 +4,7 @@
 // Never: a record before it's certain that nobody else writes the log, or more than `maxWaitingBytes` in memory.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { firstValueFrom, Subscription, timeout } from 'rxjs';
+import { firstValueFrom, skip, Subscription, timeout } from 'rxjs';
 import { newLine, type Place, startOf } from '../protocol/place.js';
 import type { Fail } from './append.js';
 import { recordLine } from './lines.js';
@@ -108,6 +108,8 @@ export class StoreWriter {
   #timer: NodeJS.Timeout | undefined;
   #sentAt = performance.now();
   #ended: Promise<void> | undefined;
+  /** Whether nothing may be sent any more. */
+  #isClosed = false;
 
   constructor(log: StoredLog, { store, head, release }: Taken, maxWaitingBytes: number, fail: Fail) {
     [this.#log, this.#store, this.#claimed, this.#release] = [log, store, head, release];
@@ -132,7 +134,7 @@ export class StoreWriter {
       }),
     );
     this.#others.add(
-      log.engine.connected$.subscribe({
+      log.engine.connected$.pipe(skip(1)).subscribe({
         next: (isConnected) => isConnected && this.#line.retry(),
         error: (error: unknown) => this.#closed(error),
         complete: () => this.#closed(new Error('its connection was closed')),
@@ -173,6 +175,7 @@ export class StoreWriter {
 
   #stop(): void {
     this.#ended ??= Promise.resolve();
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#others.unsubscribe();
     this.#faults.worked();
@@ -205,6 +208,7 @@ export class StoreWriter {
   }
 
   #add(line: string, before: Place): void {
+    if (this.#isClosed) return;
     const bytes = Buffer.byteLength(line);
     if (this.#batch !== undefined && this.#batch.bytes + bytes > this.#batch.limit) this.#flush(before);
     this.#batch ??= this.#begin(before);
@@ -214,8 +218,8 @@ export class StoreWriter {
 
   #begin(before: Place): Batch {
     const state = this.#recorder.stateAt(before.at);
-    // Collects the frames of a few turns in one message.
-    this.#timer = setTimeout(() => this.#flush(), batchMs);
+    // Collects the frames of a few turns in one message. One after a pause doesn't wait.
+    this.#timer = setTimeout(() => this.#flush(), this.#sentAt + batchMs - performance.now());
     const limit = Math.min(batchBytes, this.#maxWaitingBytes / 4, this.#room(before, state));
     return { before, state, limit, text: '', bytes: 0 };
   }
@@ -230,7 +234,7 @@ export class StoreWriter {
   #flush(next = this.#recorder.end): void {
     clearTimeout(this.#timer);
     const batch = this.#batch;
-    if (batch === undefined) return;
+    if (batch === undefined || this.#isClosed) return;
     this.#batch = undefined;
     const { before, state, text } = batch;
     const head = { ...this.#claimed, ...before, state };

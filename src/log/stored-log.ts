@@ -137,4 +137,7 @@ export const inUse = ({ path }: StoredLog): LogError =>
   new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
 
 export const fencedOff = ({ path }: StoredLog): LogError =>
-  new LogError('log-fenced', `Another writer continues the log ${path}.`, { path, advice: logErrors['log-fenced'].advice });
+  new LogError('log-fenced', `Another writer continues the log ${path}.`, {
+    path,
+    advice: logErrors['log-fenced'].advice,
+  });

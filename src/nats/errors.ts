@@ -6,9 +6,12 @@ import { isError } from '../protocol/type-guards.js';
 
 export const disconnected = (): Error => new ConnectionError('NATS is disconnected');
 
+/** An error, and what has caused it. */
+const causesOf = (error: unknown): readonly unknown[] => (isError(error) ? [error, error.cause] : [error]);
+
 /** Whether the user has no permission. */
 const isRefused = (error: unknown): boolean =>
-  [error, Object(error).cause].some((each) => each instanceof PermissionViolationError);
+  causesOf(error).some((each) => each instanceof PermissionViolationError);
 
 const awayErrors = [StoreAway, TimeoutError, RequestError, ConnectionError];
 
@@ -18,7 +21,7 @@ export const isAway = (error: unknown): boolean => {
   if (error instanceof JetStreamApiError) return error.status === 503 && !error.apiError().err_code;
   // Also what a server says that hasn't started its JetStream yet.
   if (error instanceof JetStreamError || (isError(error) && error.name === 'JetStreamNotEnabled')) return true;
-  return [error, Object(error).cause].some((each) => awayErrors.some((type) => each instanceof type));
+  return causesOf(error).some((each) => awayErrors.some((type) => each instanceof type));
 };
 
 /** Whether there is no such stream. */

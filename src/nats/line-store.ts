@@ -7,7 +7,16 @@ import { jetstream, JetStreamApiError, jetstreamManager, StorageType } from '@na
 import { headers, type MsgHdrs, nanos, type NatsConnection } from '@nats-io/transport-node';
 import { randomUUID } from 'node:crypto';
 import { firstValueFrom, from, takeUntil, tap, timer, toArray } from 'rxjs';
-import { againSubject, firstWhere, keptBy, lineLimits, type LineRefusal, type LineSpec, liveSubject, StoreAway } from '../log/line-store.js';
+import {
+  againSubject,
+  firstWhere,
+  keptBy,
+  lineLimits,
+  type LineRefusal,
+  type LineSpec,
+  liveSubject,
+  StoreAway,
+} from '../log/line-store.js';
 import { type Page, type Refused, StoredLine } from '../log/stored-line.js';
 import type { Head } from '../protocol/place.js';
 import { disconnected, isMissing } from './errors.js';

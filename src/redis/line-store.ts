@@ -126,7 +126,7 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
   /** Others at the same offset, which have no records, may come before, or those of the generation before. */
   async #back(found: Found, isFound: (head: Head) => boolean): Promise<Found> {
     const [before] = await this.#entries('xrevrangeBuffer', `(${found.key}`, '-', 1);
-    if (before?.head === undefined || before.head.line !== found.head.line || !isFound(before.head)) return found;
+    if (before?.head?.line !== found.head.line || !isFound(before.head)) return found;
     const isOfOther = before.head.gen !== found.head.gen;
     const earlier = isOfOther ? await this.find(isFound, before.id) : undefined;
     return earlier ?? this.#back({ key: before.id, head: before.head }, isFound);

@@ -19,7 +19,10 @@ const decode = (bytes: Uint8Array): Head => JSON.parse(Buffer.from(bytes).toStri
 
 /** A reader that notes each record as `<generation>:<offset>`, and what is missing as `-`. */
 const start = (change: (store: LineStore) => Partial<LineStore> = () => ({}), sinceMs = 0) => {
-  const memory = memoryLine({ messages: [], bytes: 0, limits: { kind: 'line' }, oldestKept: retention({ kind: 'line' }) }, () => undefined);
+  const memory = memoryLine(
+    { messages: [], bytes: 0, limits: { kind: 'line' }, oldestKept: retention({ kind: 'line' }) },
+    () => undefined,
+  );
   const store: LineStore = { ...memory, ...change(memory) };
   const [seen, refused]: [string[], unknown[]] = [[], []];
   const origins = new Set<string>();

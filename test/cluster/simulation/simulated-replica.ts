@@ -128,7 +128,8 @@ export class SimulatedReplica implements Process {
     };
     const link = {
       isConnected: () => engine.isConnected(this),
-      publish: (bytes: Uint8Array, arrive: () => boolean) => publish(liveSubject({ kind: 'line', name: 'main' }), bytes, arrive),
+      publish: (bytes: Uint8Array, arrive: () => boolean) =>
+        publish(liveSubject({ kind: 'line', name: 'main' }), bytes, arrive),
       answer: (receive: () => void) => engine.answer(this, receive),
       call: <T>(access: () => T) => engine.call(this, access),
       wrong: (text: string) => this.world.observer.wrong(`${this.id} ${text}`),
