@@ -27,12 +27,15 @@ export class Recorder {
   /** The state before the event that is being added, which the header of a message or of a segment has. */
   #before: FeedState = noFeed;
   #end: Place;
+  /** The time of the first record. */
+  #since = Infinity;
   /** The place after the last record before a loss: from there on, records are only counted. */
   #lostAfter: Place | undefined;
 
   /** @param end - the place after the last record of the log */
   constructor(end: Place, now: () => number, write: Write) {
     this.#end = end;
+    this.#since = end.at || Infinity;
     this.#time = new EventTime(now);
     this.#write = write;
     this.#state = stateBefore(end);
@@ -57,11 +60,16 @@ export class Recorder {
     return snapshotAt(this.#before, at);
   }
 
-  /** Adds an event; a value that is no event of a feed is ignored. */
-  add(value: unknown): void {
+  /**
+   * Adds an event; a value that is no event of a feed is ignored.
+   *
+   * @param isLater - whether others of this turn came before: they are as late or later, so the clock isn't read again
+   */
+  add(value: unknown, isLater = false): void {
     if (!isStorable(value)) return;
     const time = stamped(value);
-    this.#time.receive(value, time);
+    if (isLater && value.type === 'frame') this.#time.pass(time);
+    else this.#time.receive(value, time);
     const isItem = value.type === 'frame';
     this.#fold(isItem ? afterFrame(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at));
     if (value.type !== 'watermark' && value.type !== 'gap') this.#record(value, time);
@@ -83,20 +91,26 @@ export class Recorder {
     this.#lostAfter ??= this.#end;
   }
 
-  /** Records the gap for what was lost, and goes on. */
-  goOn(): void {
-    const before = this.#lostAfter;
-    if (before === undefined) return;
+  /**
+   * Records the gap for what was lost, and goes on.
+   *
+   * @param stored - the place after the last record that isn't lost
+   * @param offset - that of the next record, which may be later: nothing that a reader may have gets a second content
+   * @param since - when the loss began, if nothing was stored before
+   */
+  goOn(stored = this.#lostAfter, offset = stored?.offset ?? 0, since = Infinity): void {
+    if (stored === undefined || !this.isLosing) return;
     const { frames, holes } = this.#end;
-    const to = Math.max(this.reached(), before.at);
-    const gaps = [logGap('writeFailed', before.at || to, to, frames - before.frames)];
+    const from = stored.at || Math.min(since, this.#since);
+    const to = Math.max(this.reached(), from);
+    const gaps = [logGap('writeFailed', from, to, frames - stored.frames)];
     // The feed itself had a gap meanwhile, with an unknown number of frames.
-    if (holes > before.holes) gaps.push(logGap('writeFailed', before.at || to, to));
+    if (holes > stored.holes) gaps.push(logGap('writeFailed', from, to));
     this.#lostAfter = undefined;
-    this.#end = before;
-    // As after every gap: `opened` comes first. Other events that were lost end with these.
-    const status = snapshotAt(this.#state, before.at);
+    this.#end = { ...stored, offset };
     this.#before = noFeed;
+    // As after every gap: `opened` comes first. Other events that were lost end with these.
+    const status = snapshotAt(this.#state, stored.at);
     for (const event of withGapIn(status, ...gaps) as readonly Stored[]) this.#record(event, stamped(event));
   }
 
@@ -110,6 +124,7 @@ export class Recorder {
   #record(record: Stored, time: number): void {
     const before = this.#end;
     const at = Math.max(time, before.at);
+    this.#since = Math.min(this.#since, at);
     const end = afterRecord(before, record, at);
     // The gap after a loss takes the offset.
     this.#end = this.isLosing ? { ...end, offset: before.offset } : end;

@@ -3,18 +3,7 @@
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
 // gap.
-import { EventTime, reachedAt } from '../operators/items/event-time.js';
-import { unannouncedStop } from '../operators/items/follow-feed.js';
-import {
-  afterEvent,
-  afterFrame,
-  afterTime,
-  type FeedState,
-  noFeed,
-  snapshotAt,
-  withGapIn,
-} from '../protocol/feed-state.js';
-import { afterRecord, type Place } from '../protocol/place.js';
+import type { Place } from '../protocol/place.js';
 import type { Fail } from './append.js';
 import type { FolderSettings } from './options.js';
 import { ringerOf } from './bell.js';
@@ -22,8 +11,9 @@ import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import { isStorable, logGap, sealableHeader, sealableLine, sealedBytes, stamped, type Stored } from './lines.js';
-import { afterLoss, lockLog, type Opened, openLog, stateBefore, storedIn } from './recovery.js';
+import { sealableHeader, sealableLine, sealedBytes, type Stored } from './lines.js';
+import { Recorder } from './recorder.js';
+import { afterLoss, lockLog, type Opened, openLog, storedIn } from './recovery.js';
 import { Retention } from './retention.js';
 import {
   type InPlace,
@@ -75,23 +65,16 @@ export class LogWriter {
   readonly #settings: FolderSettings;
   readonly #machine: Machine;
   readonly #fail: (error: LogError, canContinue?: boolean) => void;
-  readonly #time: EventTime;
   readonly #retention: Retention;
   readonly #ring: () => void;
   readonly #log: Opened;
   #tip: InPlace;
-  #state: FeedState;
-  /** The state before the event that is being added. If the event begins a segment, the segment's header has it. */
-  #before: FeedState = noFeed;
-  /** The place after all records: written, waiting, or lost in an outage. */
-  #end: Place;
+  readonly #recorder: Recorder;
   /** The newest file, and the place before it. */
   #newest: Newest | undefined;
   #begun: Place;
   /** After a loss, a segment begins with `offset`, although the records before it end at `after`: its header says so. */
   #jump: { readonly offset: number; readonly after: number | null | undefined };
-  /** The time of the first record. */
-  #since: number | undefined;
   readonly #queue: LineQueue;
   readonly #durable: Durable;
   #inFlight: Write | undefined;
@@ -111,7 +94,6 @@ export class LogWriter {
     this.#fail = (error, canContinue = true) => {
       if (!fail(error, canContinue)) this.#stop();
     };
-    this.#time = new EventTime(machine.now);
     this.#ring = ringerOf(folder);
     this.#retention = new Retention(folder, settings, machine);
     this.#queue = new LineQueue(settings, machine.now, (place) => sealableHeader(this.#header(place)));
@@ -121,15 +103,15 @@ export class LogWriter {
     });
     this.#log = openLog(folder, machine);
     this.#tip = this.#log.tip;
-    this.#begun = this.#end = this.#log.place;
-    this.#jump = { offset: this.#end.offset, after: this.#log.after };
-    this.#since = this.#end.at || undefined;
-    this.#state = stateBefore(this.#end);
+    this.#begun = this.#log.place;
+    this.#jump = { offset: this.#begun.offset, after: this.#log.after };
+    this.#recorder = new Recorder(this.#begun, machine.now, (...record) => this.#add(...record));
     const { every } = machine;
     this.#stops = [
       every(tipMs, () => {
         this.#look();
-        this.#settle();
+        // A connection is complete after some time, also without a record.
+        this.#recorder.settle();
         this.#isTipDue = true;
         this.#writeTip(false);
       }),
@@ -144,23 +126,12 @@ export class LogWriter {
 
   /** Adds an event; a value that is no event of a feed is ignored. */
   add(value: unknown): void {
-    if (this.#hasEnded || !isStorable(value)) return;
-    const time = stamped(value);
-    const isItem = value.type === 'frame';
-    this.#before = this.#state;
-    this.#state = isItem ? afterFrame(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at);
-    // A gap that the source emits is one of these.
-    for (const gap of this.#state.gaps) this.#record(gap, stamped(gap));
-    // The other frames of a turn are as late or later, so one look at the clock is enough.
-    if (isItem && this.#queue.length > 0) this.#time.pass(time);
-    else this.#time.receive(value, time);
-    if (value.type !== 'watermark' && value.type !== 'gap') this.#record(value, time);
+    if (!this.#hasEnded) this.#recorder.add(value, this.#queue.length > 0);
   }
 
   /** Ends with the error of the source: it stops the feed, if no event said so. */
   stopped(thrown: unknown): void {
-    const event = unannouncedStop(this.#state, thrown);
-    if (event !== undefined) this.add(event);
+    if (!this.#hasEnded) this.#recorder.stopped(thrown);
     this.end();
   }
 
@@ -175,23 +146,7 @@ export class LogWriter {
     this.#stop();
   }
 
-  /** A connection is complete after some time, also without a record. */
-  #settle(): void {
-    this.#before = this.#state;
-    this.#state = afterTime(this.#state, reachedAt(this.#time, this.#end));
-    for (const gap of this.#state.gaps) this.#record(gap, stamped(gap));
-  }
-
-  #record(record: Stored, time: number): void {
-    const before = this.#end;
-    const at = Math.max(time, before.at);
-    this.#end = afterRecord(before, record, at);
-    this.#since ??= at;
-    if (this.#outage?.isPaused === true) {
-      // The gap after the outage takes the offset.
-      this.#end = { ...this.#end, offset: before.offset };
-      return;
-    }
+  #add(record: Stored, time: number, at: number, before: Place): void {
     this.#queue.add(sealableLine(before.offset, record, time, at), before);
     const { bytes, written } = this.#inFlight ?? noWrite;
     if (this.#queue.length + bytes.length - written > this.#settings.maxWaitingBytes) this.#flush();
@@ -200,7 +155,7 @@ export class LogWriter {
 
   #header(place: Place) {
     const { offset, after } = this.#jump;
-    const state = snapshotAt(this.#before, place.at);
+    const state = this.#recorder.stateAt(place.at);
     return { ...place, boot: this.#log.boot, state, ...(place.offset === offset && { after }) };
   }
 
@@ -358,13 +313,14 @@ export class LogWriter {
     return position > 0 && (disk.readSync(fd, last, 0, 1, Math.max(seen, 1) - 1) === 0 || last[0] === 0);
   }
 
-  /** Drops what waits: `#end` counts it. A complete line in the file counts as stored: a reader may have seen it. */
+  /** Drops what waits: it's counted. A complete line in the file counts as stored: a reader may have seen it. */
   #failed(cause: unknown, hasLost = false): void {
     if (this.#hasEnded) return;
     const isReported = this.#outage !== undefined;
-    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#end.at || this.#machine.now() };
+    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#recorder.end.at || this.#machine.now() };
     this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
     this.#queue.clear();
+    this.#recorder.lose();
     if (!isReported) this.#fail(toLogError('write', this.#folder, cause));
   }
 
@@ -389,27 +345,18 @@ export class LogWriter {
       this.#lockAgain();
       const hasLost = outage.hasLost || this.#isCut();
       const stored = this.#stored(isHere);
-      const missed = this.#end.frames - stored.frames;
-      const hasOwn = this.#end.holes > stored.holes;
-      const from = stored.at || Math.min(outage.from, this.#since ?? Infinity);
-      const to = Math.max(reachedAt(this.#time, this.#end), from);
       // A reader may have lines that are gone: no offset gets a second content.
-      const end = hasLost ? this.#end.offset : stored.offset;
+      const end = hasLost ? this.#recorder.end.offset : stored.offset;
       const last = listSegments(disk, this.#folder).at(-1)?.offset ?? -1;
       const offset = last < end ? end : afterLoss(stored, last).place.offset;
       const { after } = stored.offset === this.#jump.offset ? this.#jump : {};
       if (hasLost || offset > stored.offset) this.#jump = { offset, after: after ?? stored.offset };
       this.#outage = { ...outage, hasLost, isPaused: false };
-      this.#end = { ...stored, offset };
-      this.#before = noFeed;
-      // As after every gap: `opened` comes first. Other events that were lost end with these.
-      const status = snapshotAt(this.#state, stored.at);
-      // The feed itself had a gap meanwhile, with an unknown number of frames.
-      const gaps = [logGap('writeFailed', from, to, missed), ...(hasOwn ? [logGap('writeFailed', from, to)] : [])];
-      for (const event of withGapIn(status, ...gaps) as readonly Stored[]) this.#record(event, stamped(event));
+      this.#recorder.goOn(stored, offset, outage.from);
     } catch (error) {
       // The next attempt is in a second, unless another writer has the log.
       this.#outage = { ...outage, isPaused: true };
+      this.#recorder.lose();
       if (error instanceof LogError && error.code === 'log-in-use') this.#abort(fenced(this.#tip.path));
     }
   }
@@ -455,8 +402,8 @@ export class LogWriter {
     const { now } = this.#machine;
     const { boot, place } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
-    const { offset, line } = this.#end;
-    const at = reachedAt(this.#time, this.#end);
+    const { offset, line } = this.#recorder.end;
+    const at = this.#recorder.reached();
     try {
       this.#isTipDue = false;
       this.#tip.write({

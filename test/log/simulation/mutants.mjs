@@ -15,8 +15,8 @@ records.ts, seed 1
 -(offset > next && !hasOwnGap(header, next))
 +false
 # no gap after a restart
-writer.ts, seed 1
--this.#state = stateBefore(this.#end);
+recorder.ts, seed 1
+-this.#state = stateBefore(end);
 +this.#state = noFeed;
 # the lock is free while a write is in flight
 writer.ts, seed 1
@@ -24,9 +24,9 @@ writer.ts, seed 1
 -    if (this.#inFlight !== undefined) return;
 +  #close(): void {
 # a full disk loses frames without a number
-writer.ts, seed 37
--const missed = this.#end.frames - stored.frames;
-+const missed = 0;
+recorder.ts, seed 37
+-const gaps = [logGap('writeFailed', from, to, frames - stored.frames)];
++const gaps = [logGap('writeFailed', from, to, 0)];
 # lines that reached the disk are counted as lost
 recovery.ts, seed 4
 -return end.place;
@@ -79,16 +79,16 @@ recovery.ts, seed 85
 -time.known() === -Infinity ? at :
 +
 # a gap of the disk ends later than the feed is
-writer.ts, seed 57
--const to = Math.max(reachedAt(this.#time, this.#end), from);
-+const to = Math.max(this.#machine.now(), from);
+recorder.ts, seed 57
+-const to = Math.max(this.reached(), from);
++const to = Math.max(Date.now(), from);
 # an end below the tip is a loss only in another boot
 recovery.ts, seed 70
 -const isLoss = known > place.offset ||
 +const isLoss = (end?.header?.boot !== boot && known > place.offset) ||
 # offsets of lines that are gone are used again
 writer.ts, seed 448
--const end = hasLost ? this.#end.offset : stored.offset;
+-const end = hasLost ? this.#recorder.end.offset : stored.offset;
 +const end = stored.offset;
 # a writer appends to an old segment
 writer.ts, seed 2
