@@ -5,12 +5,15 @@ import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import {
   aBoolean,
+  aCount,
   aName,
+  anObject,
   checkRequired,
   durationMs,
   integerIn,
   invalidOption,
   objectWith,
+  oneOf,
   positiveMs,
   type Rule,
   validated,
@@ -49,8 +52,26 @@ export interface ClusterElectionOptions {
    * the owner's clock; without an owner, by its own. Frames keep their times. @defaultValue 0: only what follows
    */
   readonly sinceMs?: number | undefined;
+  /**
+   * What the engine's store keeps of the messages, for replicas that were cut off or start late: the same for all
+   * replicas. @defaultValue a store that exists keeps its limits; a new one keeps 60 000 ms and 64 MiB, in memory
+   */
+  readonly line?: ClusterLineOptions | undefined;
   /** How long a hand-over may take, in ms. @defaultValue 5 000 */
   readonly handOverMs?: number | undefined;
+}
+
+/** What the store of a cluster keeps. */
+export interface ClusterLineOptions {
+  /**
+   * Where a new store of NATS keeps the messages: with `'file'`, they survive a restart of the server. Redis keeps them as
+   * it's configured. @defaultValue `'memory'`
+   */
+  readonly storage?: 'memory' | 'file' | undefined;
+  /** How old a message may get, in ms: at least 100. @defaultValue 60 000 */
+  readonly maxAgeMs?: number | undefined;
+  /** How large all messages may get, in bytes. @defaultValue 67 108 864 (64 MiB) */
+  readonly maxBytes?: number | undefined;
 }
 
 /** Options of a cluster: those of the feed, which every replica needs, and those of the election. */
@@ -64,7 +85,13 @@ export interface ClusterSettings extends ClusterElectionSettings {
   readonly feed: TicketSettings;
 }
 
-const defaults = Object.freeze({ canOwn: true, ...timingDefaults, batchBytes: 256 * 1024, sinceMs: 0 });
+const defaults = Object.freeze({ canOwn: true, ...timingDefaults, batchBytes: 256 * 1024, sinceMs: 0, line: {} });
+
+const lineRules: Readonly<Record<keyof ClusterLineOptions, Rule>> = {
+  storage: oneOf('memory', 'file'),
+  maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
+  maxBytes: { allowed: 'a whole number of bytes above 0, or Infinity', is: aCount(1).is },
+};
 
 const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   engine: objectWith('compareAndSet', 'a ClusterEngine, for example memoryEngine()'),
@@ -77,6 +104,7 @@ const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   suspectMs: positiveMs,
   batchBytes: integerIn(1_024),
   sinceMs: durationMs,
+  line: anObject,
   handOverMs: positiveMs,
 };
 
@@ -100,6 +128,7 @@ const without = <T extends object>(options: T, names: object): T =>
 export const resolveElectionOptions = (options: ClusterElectionOptions, prefix = ''): ClusterElectionSettings => {
   checkRequired(options, { engine: rules.engine, account: rules.account }, prefix);
   const settings = { replica: defaultReplica(), ...defaults, ...validated(options, rules, prefix) };
+  validated(settings.line, lineRules, `${prefix}line.`);
   const { leaseMs, renewMs, marginMs, suspectMs } = settings;
   const check = (isValid: boolean, name: keyof typeof settings, allowed: string): void => {
     if (!isValid) throw invalidOption(prefix + name, allowed, settings[name]);

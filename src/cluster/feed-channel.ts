@@ -73,7 +73,7 @@ export class FeedChannel {
 
   constructor(
     feed: Feed,
-    { account, batchBytes, leaseMs, sinceMs, feed: { maxFrameBytes } }: ClusterSettings,
+    { account, batchBytes, leaseMs, sinceMs, line, feed: { maxFrameBytes } }: ClusterSettings,
     parts: FeedChannelParts,
   ) {
     this.#leaseMs = leaseMs;
@@ -81,7 +81,7 @@ export class FeedChannel {
     this.#subjects = subjectsOf(account);
     this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
     this.follower = new Follower(feed, parts.event, parts.counts);
-    this.#store = parts.engine.line?.({ kind: 'line', name: account, headOf });
+    this.#store = parts.engine.line?.({ ...line, kind: 'line', name: account, headOf });
     // The store has messages of earlier runs of this process, too.
     const stored = new Decoder(feed, maxFrameBytes, () => '');
     this.#reader = new LineReader({

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export { createFeedCluster, type FeedCluster } from './feed-cluster.js';
-export type { ClusterElectionOptions, ClusterOptions } from './cluster-options.js';
+export type { ClusterElectionOptions, ClusterLineOptions, ClusterOptions } from './cluster-options.js';
 export type { ClusterStatus } from './status.js';
 export type { Head, Place, PositionedFeed } from '../protocol/place.js';
 export type { ClusterEvent, EngineOperation, EngineRecovered, EngineRefused, OwnerChanged } from '../protocol/event.js';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom } from 'rxjs';
 import type { ClusterEngine } from '../../src/cluster/engine.js';
-import type { LineStore } from '../../src/log/line-store.js';
+import type { LineSpec, LineStore } from '../../src/log/line-store.js';
 import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
 import { append, bytesOf, headOf, headsOf, names, read } from '../../src/testing/line-store-tests.js';
 import { openStore, received, refusals, runStoreTests } from '../cluster/support/line-stores.js';
@@ -65,6 +65,19 @@ describeInstalled('nats', 'a line in a stream of NATS', () => {
     await streams.update(stream.name, { max_age: 120e9 });
     await store.end();
     expect((await streams.info(stream.name)).config.max_age).toBe(120e9);
+  });
+
+  it('creates a stream with what it is to keep, and sets only the limits that are given', async () => {
+    const { connection, engine } = await open(server);
+    const { streams } = await jetstreamManager(connection);
+    const configured = async (spec: Pick<LineSpec, 'storage' | 'maxAgeMs' | 'maxBytes'>) => {
+      await engine.line!({ ...spec, kind: 'line', name: 'main', headOf }).end();
+      return (await streams.info(stream.name)).config;
+    };
+    const created = await configured({ storage: 'file', maxAgeMs: 3_600_000 });
+    expect(created).toMatchObject({ storage: 'file', max_age: 3_600e9, max_bytes: 64 * 1024 * 1024 });
+    await streams.update(stream.name, { max_bytes: 5_000_000 });
+    expect(await configured({ maxAgeMs: Infinity })).toMatchObject({ max_age: 0, max_bytes: 5_000_000 });
   });
 
   it('goes on after a restart that lost the messages, and sends nothing late that was appended meanwhile', async () => {
