@@ -60,30 +60,33 @@ export const appended = <E>(source: Observable<E>, { path, onError, open, closin
     };
     const writers$ = opened instanceof Promise ? from(opened).pipe(takeUntil(closing$)) : of(opened);
     return writers$.pipe(
-      switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer)),
+      switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer, path)),
       takeUntil(failures.failed),
       finalize(end),
     );
   });
 
-const written = <E>(source: Observable<E>, writer: Writer): Observable<E> =>
+const written = <E>(source: Observable<E>, writer: Writer, path: string): Observable<E> =>
   concat(
     source.pipe(
       catchError((error: unknown) =>
         concat(
-          stored$(() => writer.stopped(error)),
+          stored$(path, () => writer.stopped(error)),
           throwError(() => error),
         ),
       ),
       tap((event) => writer.add(frameOf(event) ?? event)),
     ),
-    stored$(() => writer.end()),
+    stored$(path, () => writer.end()),
   );
 
-const stored$ = (end: () => void | Promise<void>): Observable<never> =>
+const stored$ = (path: string, end: () => void | Promise<void>): Observable<never> =>
   defer(() => {
     const ended = end();
-    return ended === undefined ? EMPTY : from(ended).pipe(ignoreElements());
+    if (ended === undefined) return EMPTY;
+    // `close` waits for it.
+    closes(path, ended);
+    return from(ended).pipe(ignoreElements());
   });
 
 /** Reports the failures of a writer: to `onError`, or as the error of its stream. */

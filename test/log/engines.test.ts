@@ -142,6 +142,18 @@ const isALog = (test: typeof itInCi, open: (options: Limits) => readonly FeedLog
     expect((await all(log)).map(({ type }) => type)).toEqual(['opened', 'frame', 'stopped']);
   });
 
+  test('completes what is appended when it is closed, once the last records are stored', async () => {
+    const [log, other] = twice();
+    const source = new Subject<unknown>();
+    let isOver = false;
+    source.pipe(log.append()).subscribe({ complete: () => (isOver = true) });
+    await waitFor(() => source.observed);
+    for (const event of [opened(), ...frames(1, 101)]) source.next(event);
+    await log.close();
+    expect(isOver).toBe(true);
+    expect(textsOf(await all(other))).toEqual(texts(1, 101));
+  });
+
   test('replaces the records that retention has removed by a gap with their number, which a strict consumer never passes', async () => {
     const [log, other] = twice({ maxBytes: 20_000 });
     await appendInParts(log, 1_000, 20);
