@@ -84,6 +84,7 @@ const rows = {
   'settle/': ['protocol/', 'operators/', 'rxjs'],
   'log/': [
     'protocol/',
+    'frames/json-bytes.ts',
     'operators/',
     'operators/node/',
     'feed/diagnostics.ts',

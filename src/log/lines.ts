@@ -1,6 +1,7 @@
 // The lines of a log: a header for each segment, and one for each record, which is complete when it has its newline.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { bytesOfJson, endOfDigits, hasAt, numberIn, viewOf, viewOfText } from '../frames/json-bytes.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { isFrame, isLifecycle, isOfEngine, timeOf } from '../operators/items/item.js';
 import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
@@ -9,7 +10,7 @@ import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
 import type { Countable, Place } from '../protocol/place.js';
-import { isTime } from '../protocol/type-guards.js';
+import { isTime, tryCall } from '../protocol/type-guards.js';
 import { logMeanings } from './log-error.js';
 
 /** What a log stores: frames, and all events but watermarks. */
@@ -42,7 +43,7 @@ export interface SegmentHead extends Place {
 
 // The last field of each line in a folder is the CRC-32 of the bytes before it: a changed bit is always found. Its length
 // is always the same, so that it is written into bytes that are there already.
-const [newline, space, zero, brace] = [0x0a, 0x20, 0x30, 0x7d];
+const [newline, space, quote, zero, brace] = [0x0a, 0x20, 0x22, 0x30, 0x7d];
 const sealStart = ',"crc":';
 const unsealedEnd = `${sealStart}          }\n`;
 const sealLength = unsealedEnd.length - 1;
@@ -54,13 +55,13 @@ export const sealedBytes = (lines: string): Buffer => {
   for (let from = 0, to = 0; from < bytes.length; from = to + 1) {
     // In a text, it is found faster.
     to = isText ? lines.indexOf('\n', from) : bytes.indexOf(newline, from);
-    putNumber(bytes, to - 2, crc32(viewOf(bytes, from, to - sealLength)));
+    putNumber(bytes, to - 2, crc32(partOf(bytes, from, to - sealLength)));
   }
   return bytes;
 };
 
 // `subarray` takes twice the time.
-const viewOf = ({ buffer, byteOffset }: Buffer, from: number, to: number): Uint8Array =>
+const partOf = ({ buffer, byteOffset }: Buffer, from: number, to: number): Uint8Array =>
   new Uint8Array(buffer, byteOffset + from, to - from);
 
 /** Writes a number whose last digit is at a place. Halves of it are small integers, which are divided much faster. */
@@ -74,9 +75,9 @@ const putNumber = (bytes: Buffer, last: number, value: number): void => {
   }
 };
 
-/** Whether a checksum begins at a place, and has the value of the bytes before it. */
+/** Whether the checksum that begins at a place has the value of the bytes before it. */
 const isSealed = (bytes: Buffer, from: number, at: number): boolean => {
-  if (at <= from || !startsSeal(bytes, at) || bytes[at + sealLength - 1] !== brace) return false;
+  if (at <= from || bytes[at + sealLength - 1] !== brace) return false;
   const last = at + sealLength - 2;
   let value = 0;
   for (let place = at + sealStart.length; place <= last; place += 1) {
@@ -87,66 +88,152 @@ const isSealed = (bytes: Buffer, from: number, at: number): boolean => {
     if (digit < 0 || digit > 9 || (digit === 0 && value === 0 && place < last)) return false;
     value = value * 10 + digit;
   }
-  return value === crc32(viewOf(bytes, from, at));
+  return value === crc32(partOf(bytes, from, at));
 };
 
-const startsSeal = (bytes: Buffer, at: number): boolean => {
-  for (let n = 0; n < sealStart.length; n += 1) if (bytes[at + n] !== sealStart.charCodeAt(n)) return false;
-  return true;
-};
+/** A record whose beginning is valid. */
+export interface Scanned {
+  readonly offset: number;
+  /** The log time, in epoch ms. */
+  readonly at: number;
+  /** When it happened, in epoch ms, by the clock of that moment. */
+  readonly time: number;
+  /** `undefined` for a frame, which is read only where it is needed: by {@link Lines.frame}. */
+  readonly event: Recorded | undefined;
+  /** Where the payload of a frame begins, if its fields are those of the {@link FrameHead}. */
+  readonly dataAt: number | undefined;
+}
 
-/** The complete lines in bytes, one after the other. It changes the bytes: a line ends before its checksum. */
+/** The fields of the last frame: most frames differ from the one before only in their numbers and their payload. */
+interface FrameHead extends Pick<Frame, 'feed' | 'connection' | 'isBinary'> {
+  /** What is between its offset and its time, and from there to its payload. */
+  readonly start: DataView;
+  readonly end: DataView;
+  readonly encoding: 'utf8' | 'base64';
+}
+
+const [lineStart, sealView] = [viewOfText('{"offset":'), viewOfText(sealStart)];
+
+/** The complete lines in bytes, one after the other. */
 export class Lines {
   readonly #bytes: Buffer;
-  /** The same as text, if each byte is a character. */
-  readonly #text: string | undefined;
-  /** Where each line ends: its text, or -1 if the checksum is wrong; and with its newline. */
-  readonly #ends: number[] = [];
-  readonly #nexts: number[] = [];
-  #count = 0;
+  readonly #view: DataView;
+  readonly #areSealed: boolean;
+  readonly #areAscii: boolean;
   /** The end of the complete lines. */
   readonly end: number;
   /** The bytes after them. */
   readonly rest: Buffer;
   /** Where the next line begins. */
   position = 0;
-  /** The line that `next` has read, without its checksum; `undefined` if that is wrong, or the line isn't UTF-8. */
-  line: string | undefined;
+  /** The current line: where it begins, and where its text ends, in front of a checksum. */
+  #from = 0;
+  #to = 0;
+  #isSealed = false;
+  /** Whether its checksum is right, and its bytes are UTF-8. */
+  #isValid = false;
+  #head: FrameHead | undefined;
 
   /** @param areSealed - whether a line without a checksum is damaged. In a file that no log has written, it isn't */
   constructor(bytes: Buffer, areSealed = false) {
     this.end = bytes.lastIndexOf(newline) + 1;
-    this.#bytes = bytes.subarray(0, this.end);
     this.rest = bytes.subarray(this.end);
-    for (let from = 0, to = 0; from < this.end; from = to + 1) {
-      to = bytes.indexOf(newline, from);
-      const at = to - sealLength;
-      const isPlain = !areSealed && !startsSeal(bytes, at);
-      const isValid = isPlain || isSealed(bytes, from, at);
-      if (isValid && !isPlain) bytes[at] = brace;
-      this.#ends.push(isPlain ? to : isValid ? at + 1 : -1);
-      this.#nexts.push(to + 1);
-    }
-    // One conversion of all lines takes a tenth of the time of one for each.
-    if (isAscii(this.#bytes)) this.#text = this.#bytes.toString('latin1');
+    this.#bytes = bytes;
+    this.#view = viewOf(bytes);
+    this.#areSealed = areSealed;
+    this.#areAscii = isAscii(partOf(bytes, 0, this.end));
   }
 
-  /** Reads a line; `false` at the end. */
+  /** Goes to the next line; `false` at the end. */
   next(): boolean {
-    if (this.position >= this.end) return false;
-    const [from, to] = [this.position, this.#ends[this.#count] as number];
-    this.line = to < 0 ? undefined : this.#textOf(from, to);
-    this.position = this.#nexts[this.#count] as number;
-    this.#count += 1;
+    const [bytes, from] = [this.#bytes, this.position];
+    if (from >= this.end) return false;
+    const to = bytes.indexOf(newline, from);
+    const at = to - sealLength;
+    this.#isSealed = hasAt(this.#view, at, sealView);
+    const isWhole = this.#isSealed ? isSealed(bytes, from, at) : !this.#areSealed;
+    this.#isValid = isWhole && (this.#areAscii || isUtf8(partOf(bytes, from, to)));
+    this.#from = from;
+    this.#to = this.#isSealed ? at : to;
+    this.position = to + 1;
     return true;
   }
 
-  #textOf(from: number, to: number): string | undefined {
-    return this.#text === undefined ? textOf(this.#bytes.subarray(from, to)) : this.#text.slice(from, to);
+  /** The line without its checksum; `undefined` if that is wrong, or the line isn't UTF-8. */
+  get line(): string | undefined {
+    if (!this.#isValid) return undefined;
+    const text = this.#bytes.toString('utf8', this.#from, this.#to);
+    return this.#isSealed ? `${text}}` : text;
+  }
+
+  /** Scans the line; `undefined` if it's no record. */
+  scan(): Scanned | undefined {
+    if (!this.#isValid || !(this.#isSealed || this.#bytes[this.#to - 1] === brace)) return undefined;
+    return (this.#head && this.#scanAlike(this.#head)) ?? this.#scanAny(this.line as string);
+  }
+
+  /** Scans a frame that differs from the last one in its numbers and its payload only: most do. */
+  #scanAlike({ start, end }: FrameHead): Scanned | undefined {
+    const [bytes, from] = [this.#view, this.#from];
+    const offsetAt = from + lineStart.byteLength;
+    const offsetEnd = endOfDigits(bytes, offsetAt);
+    const timeAt = offsetEnd + start.byteLength;
+    if (!hasAt(bytes, from, lineStart) || !hasAt(bytes, offsetEnd, start)) return undefined;
+    const timeEnd = endOfDigits(bytes, timeAt);
+    if (!hasAt(bytes, timeEnd, end)) return undefined;
+    const [offset, time] = [numberIn(bytes, offsetAt, offsetEnd), numberIn(bytes, timeAt, timeEnd)];
+    if (Number.isNaN(offset + time)) return undefined;
+    return { offset, at: time, time, event: undefined, dataAt: timeEnd + end.byteLength };
+  }
+
+  #scanAny(line: string): Scanned | undefined {
+    const match = format.exec(line);
+    if (match === null) return undefined;
+    const [{ length }, offset, logTime, type, feed, connection, receivedAt, isBinary, encoding] = match;
+    const event = type === 'frame' ? undefined : readRecord(line);
+    if (type === 'frame' ? receivedAt === undefined : event === undefined) return undefined;
+    const time = event === undefined ? Number(receivedAt) : stamped(event);
+    // An event may have a field `at` as well, after its type.
+    const at = Number(logTime ?? time);
+    if (!isTime(at)) return undefined;
+    const isRegular = encoding !== undefined && isTime(time) && isTime(Number(connection));
+    if (isRegular)
+      this.#head = {
+        start: viewOfText(`,"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":`),
+        end: viewOfText(`,"isBinary":${isBinary},"encoding":"${encoding}","data":"`),
+        feed: feed as Feed,
+        connection: Number(connection),
+        isBinary: isBinary === 'true',
+        encoding: encoding as FrameHead['encoding'],
+      };
+    return { offset: Number(offset), at, time, event, dataAt: isRegular ? this.#from + length : undefined };
+  }
+
+  /** Reads the frame of the line; `undefined` if it's damaged. */
+  frame({ offset, time, dataAt }: Scanned): Recorded | undefined {
+    const data = dataAt === undefined ? undefined : this.#payload(dataAt, this.#isSealed ? this.#to : this.#to - 1);
+    // Not as a log writes it: other fields may follow.
+    if (data === undefined) return readRecord(this.line);
+    const { feed, isBinary, connection } = this.#head as FrameHead;
+    return withOffset(new Frame(feed, data, isBinary, time, connection), offset);
+  }
+
+  /** @param to - the end of the line, where a string ends with its quote */
+  #payload(from: number, to: number): Buffer | undefined {
+    const { encoding } = this.#head as FrameHead;
+    const isText = encoding === 'utf8' && this.#bytes[to - 1] === quote;
+    const parsed = (): Buffer =>
+      Buffer.from(JSON.parse(this.#bytes.toString('utf8', from - 1, to)) as string, encoding);
+    return (isText ? bytesOfJson(this.#view, from, to - 1) : undefined) ?? tryCall(parsed);
   }
 }
 
-const textOf = (bytes: Buffer): string | undefined => (isUtf8(bytes) ? bytes.toString('utf8') : undefined);
+// The order of the first keys is fixed, so a frame is scanned without `JSON.parse`.
+const number = String.raw`(-?\d[\d.e+-]*)`;
+const format = new RegExp(
+  String.raw`^\{"offset":(\d{1,16}),(?:"at":${number},)?"type":"([a-z-]+)"` +
+    String.raw`(?:,"feed":"(\w+)","connection":${number},"receivedAt":${number},(?:"isBinary":(true|false),"encoding":"(utf8|base64)","data":")?)?`,
+);
 
 /** Returns a header with room for its checksum. */
 export const sealableHeader = (header: SegmentHead): string => headerLine(header).slice(0, -2) + unsealedEnd;
@@ -190,56 +277,6 @@ const lineOf = (record: Stored, start: string, end: string): string =>
 // A custom source may have the type behind other fields.
 const eventLine = ({ type, ...fields }: Exclude<Stored, AnyFrame>): string =>
   writeEventLine({ type, ...fields } as LifecycleEvent);
-
-/** A line whose beginning is valid. */
-export interface Scanned {
-  readonly offset: number;
-  /** The log time, in epoch ms. */
-  readonly at: number;
-  /** `undefined` for a frame, which is read only where it is needed: by {@link frameIn}. */
-  readonly event: Recorded | undefined;
-  readonly line: string;
-  readonly head: RegExpExecArray;
-}
-
-// The order of the first keys is fixed, so a frame is scanned without `JSON.parse`.
-const number = String.raw`(-?\d[\d.e+-]*)`;
-const head = new RegExp(
-  String.raw`^\{"offset":(\d{1,16}),(?:"at":${number},)?"type":"([a-z-]+)"` +
-    String.raw`(?:,"feed":"(\w+)","connection":${number},"receivedAt":${number},(?:"isBinary":(true|false),"encoding":"(utf8|base64)","data":(?="))?)?`,
-);
-
-/** Scans a line; `undefined` if it is no record. */
-export const scan = (line: string | undefined): Scanned | undefined => {
-  const match = line?.endsWith('}') === true ? head.exec(line) : null;
-  if (line === undefined || match === null) return undefined;
-  const [, offset, logTime, type, , , receivedAt] = match;
-  const event = type === 'frame' ? undefined : readRecord(line);
-  if (type === 'frame' ? receivedAt === undefined : event === undefined) return undefined;
-  // An event may have a field `at` as well, after its type.
-  const at = Number(logTime ?? receivedAt ?? stamped(event));
-  return isTime(at) ? { offset: Number(offset), at, event, line, head: match } : undefined;
-};
-
-/** Returns when the record of a line happened, in epoch ms, by the clock of that moment. */
-export const ownTime = ({ event, head }: Scanned): number => (event === undefined ? Number(head[6]) : stamped(event));
-
-/** Reads the frame of a line; `undefined` if it's damaged. */
-export const frameIn = ({ line, head, offset }: Scanned): Recorded | undefined => {
-  const [{ length }, , , , feed, connection, receivedAt, isBinary, encoding] = head;
-  if (encoding === undefined) return readRecord(line);
-  try {
-    const data: unknown = JSON.parse(line.slice(length, -1));
-    const numbers = [Number(connection), Number(receivedAt)] as const;
-    if (typeof data !== 'string' || !numbers.every(isTime)) return readRecord(line);
-    const bytes = Buffer.from(data, encoding as 'utf8' | 'base64');
-    const frame = new Frame(feed as Feed, bytes, isBinary === 'true', numbers[1], numbers[0]);
-    return withOffset(frame, offset);
-  } catch {
-    // Not as a log writes it: other fields may follow.
-    return readRecord(line);
-  }
-};
 
 // `Object.assign` takes 200 ns more.
 const withOffset = (record: object, offset: number): Recorded => {

@@ -258,10 +258,9 @@ export class LogReader extends RecordReader {
     const [current, lines, records] = [this.#current, this.#lines, this.records];
     if (current === undefined || lines === undefined) return;
     for (let from = lines.position; records.length < max && lines.next(); from = lines.position) {
-      const { line } = lines;
-      if (!current.hasHeader) records.header(line, current.offset, current);
-      else if (this.#isFile) records.fileLine(line, current);
-      else if (records.line(line, current)) current.hasRecords = true;
+      if (!current.hasHeader) records.header(lines.line, current.offset, current);
+      else if (this.#isFile) records.fileLine(lines.line, current);
+      else if (records.line(lines, current)) current.hasRecords = true;
       current.hasHeader = true;
       current.position += lines.position - from;
     }

@@ -20,14 +20,13 @@ import type { Rule } from '../protocol/validate.js';
 import { LogError, logMeanings } from './log-error.js';
 import {
   aFrame,
-  frameIn,
   isOther,
+  type Lines,
   logGap,
   placeOf,
   readHeader,
   type Recorded,
   readRecord,
-  scan,
   type SegmentHead,
   stamped,
 } from './lines.js';
@@ -214,15 +213,15 @@ export class Records {
   }
 
   /** Returns whether the line is a record. */
-  line(line: string | undefined, where: LineAt): boolean {
+  line(lines: Lines, where: LineAt): boolean {
     const { offset: next } = this.#place as Place;
-    const scanned = scan(line);
+    const scanned = lines.scan();
     if (scanned === undefined) return this.damaged(where);
     const { offset, at, event } = scanned;
     if (offset < next) return false;
     const isSkipped = event === undefined && this.#isBefore?.(offset, at) === true;
     // Frames before the place to begin aren't parsed.
-    const record = isSkipped ? undefined : (event ?? frameIn(scanned));
+    const record = isSkipped ? undefined : (event ?? lines.frame(scanned));
     if (record === undefined && !isSkipped) return this.damaged(where);
     this.#record(record, offset, at);
     return true;

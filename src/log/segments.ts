@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
 import { afterRecord, type Place, startOf } from '../protocol/place.js';
-import { aFrame, aHole, Lines, ownTime, placeOf, readHeader, scan, type SegmentHead } from './lines.js';
+import { aFrame, aHole, Lines, placeOf, readHeader, type SegmentHead } from './lines.js';
 import { LogError } from './log-error.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
@@ -174,14 +174,14 @@ const scanSegment = (read: ReadAt, first: number): SegmentEnd | undefined => {
       header = readHeader(lines.line);
       place = header === undefined ? { ...startOf('', first), holes: 1 } : placeOf(header);
     }
-    while (lines.next()) place = afterLine(place as Place, lines.line);
+    while (lines.next()) place = afterLine(place as Place, lines);
     length += lines.end;
   }
   return place && { header, place, length };
 };
 
-const afterLine = (place: Place, line: string | undefined): Place => {
-  const scanned = scan(line);
+const afterLine = (place: Place, lines: Lines): Place => {
+  const scanned = lines.scan();
   if (scanned === undefined) return afterRecord(place, aHole, place.at);
   const { offset, event = aFrame, at } = scanned;
   if (offset < place.offset) return place;
@@ -231,9 +231,9 @@ export const headOf = (disk: Disk, segment: Segment): Head | undefined => {
     const start = readIn(disk, fd)(0, headBytes);
     const lines = new Lines(isCompressed ? unzipped(start, zlib.Z_SYNC_FLUSH) : start, true);
     const header = lines.next() ? readHeader(lines.line) : undefined;
-    const first = lines.next() ? scan(lines.line) : undefined;
+    const first = lines.next() ? lines.scan() : undefined;
     const { size: bytes } = disk.fstatSync(fd);
-    return { offset, path, isCompressed, bytes, header, at: first?.at, time: first && ownTime(first) };
+    return { offset, path, isCompressed, bytes, header, at: first?.at, time: first?.time };
   } finally {
     disk.closeSync(fd);
   }

@@ -107,7 +107,7 @@ export class StoreReader extends RecordReader {
     for (let next = this.#waiting[0]; next !== undefined && records.length < max; next = this.#waiting[0]) {
       const { lines, path } = next;
       const position = lines.position;
-      if (lines.next()) records.line(lines.line, { path, position });
+      if (lines.next()) records.line(lines, { path, position });
       if (lines.position === lines.end) this.#waiting.shift();
     }
   }

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { firstValueFrom, skipWhile } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
 import { toLogError } from '../../src/log/log-error.js';
-import { frameIn, isOther, Lines, readHeader, readRecord, scan } from '../../src/log/lines.js';
+import { isOther, Lines, readHeader, readRecord } from '../../src/log/lines.js';
 import { gapOf } from '../operators/stream.js';
 import { done, frame, frames, opened, path as pathOf, segments, startWriter, write } from './support.js';
 
@@ -132,8 +132,14 @@ it.each([
 });
 
 describe('a line of a log', () => {
+  /** Goes to the last one of some lines, after it has read the frames before. */
+  const lastOf = (...texts: readonly string[]): Lines => {
+    const lines = new Lines(Buffer.from(texts.map((text) => `${text}\n`).join('')));
+    for (let n = 0; lines.next() && n < texts.length - 1; n += 1) lines.scan();
+    return lines;
+  };
   const scanned = (line: string) => {
-    const { offset, at, event } = scan(line) ?? {};
+    const { offset, at, event } = lastOf(line).scan() ?? {};
     return offset === undefined ? undefined : { offset, at, type: event?.type ?? 'frame' };
   };
 
@@ -149,26 +155,52 @@ describe('a line of a log', () => {
   });
 
   const start = '{"offset":1,"type":"frame","feed":"market","connection":1,"receivedAt":5,';
-  it.each([
+  const payloads: [string, string, string | undefined][] = [
     ['as a log writes it', '"isBinary":false,"encoding":"utf8","data":"\\"é"}', '"é'],
+    ['that is empty', '"isBinary":false,"encoding":"utf8","data":""}', ''],
     ['in base64', '"isBinary":true,"encoding":"base64","data":"aGk="}', 'hi'],
+    ['with a code unit that is escaped', '"isBinary":false,"encoding":"utf8","data":"\\u0007\\u00e9"}', '\u0007é'],
     ['with other fields at the end', '"isBinary":false,"encoding":"utf8","data":"x","more":1}', 'x'],
     ['in another order', '"encoding":"utf8","isBinary":false,"data":"x"}', 'x'],
     ['whose payload is no text', '"isBinary":false,"encoding":"utf8","data":5}', undefined],
     ['whose payload is damaged', '"isBinary":false,"encoding":"utf8","data":"\\x"}', undefined],
-  ])('has a frame %s', (_what, rest, text) => {
-    const frameOf = (line: string) => {
-      const record = frameIn(scan(line)!);
-      return record?.type === 'frame' ? { ...record, text: record.text() } : undefined;
-    };
-    expect(frameOf(start + rest)).toEqual(
-      text === undefined ? undefined : expect.objectContaining({ offset: 1, text }),
-    );
+    ['whose payload does not end', '"isBinary":false,"encoding":"utf8","data":"}', undefined],
+    ['whose payload ends with an escape', '"isBinary":false,"encoding":"utf8","data":"x\\"}', undefined],
+    ['that is cut off', '"isBinary":false,"encoding":"utf8","data":"x"', undefined],
+  ];
+  const others = [
+    '"isBinary":false,"encoding":"utf8","data":"y"}',
+    '"isBinary":true,"encoding":"base64","data":"eQ=="}',
+  ];
+  const frameOf = (...lines: readonly string[]) => {
+    const last = lastOf(...lines);
+    const found = last.scan();
+    const record = found && last.frame(found);
+    return record?.type === 'frame' ? { ...record, text: record.text() } : undefined;
+  };
+
+  it.each(payloads)('has a frame %s, whatever is before it', (_what, rest, text) => {
+    const expected = text === undefined ? undefined : expect.objectContaining({ offset: 1, receivedAt: 5, text });
+    expect(frameOf(start + rest)).toEqual(expected);
+    for (const other of others) expect(frameOf(start + other, start + rest)).toEqual(expected);
   });
 
-  it('has no frame with a time that no date has', () => {
-    const line = start.replace('"type"', '"at":5,"type"').replace('"receivedAt":5', '"receivedAt":9e99');
-    expect(frameIn(scan(`${line}"isBinary":false,"encoding":"utf8","data":"x"}`)!)).toBeUndefined();
+  it.each(['"offset":,', '"offset":-1,', '"offset":1.5,', '"offset":x,'])('has no frame with %s', (offset) => {
+    const regular = start + others[0]!;
+    expect(frameOf(regular, regular.replace('"offset":1,', offset))).toBeUndefined();
+  });
+
+  it.each(['', '9e99', '10000000000000000'])('has no frame with the time "%s", which no date has', (time) => {
+    const regular = start + others[0]!;
+    const line = regular.replace('"receivedAt":5', `"receivedAt":${time}`);
+    expect(frameOf(regular, line)).toBeUndefined();
+    expect(frameOf(regular, line.replace('"type"', '"at":5,"type"'))).toBeUndefined();
+  });
+
+  it('has a frame with a time that has a fraction, or an exponent', () => {
+    const regular = start + others[0]!;
+    for (const time of ['5.5', '7e3', '-3'])
+      expect(frameOf(regular, regular.replace('At":5', `At":${time}`))?.receivedAt).toBe(Number(time));
   });
 
   it('is read next to lines that are not ASCII, or not UTF-8', () => {

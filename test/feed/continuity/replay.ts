@@ -1,5 +1,5 @@
 import { from, type Observable } from 'rxjs';
-import { headerLine, recordLine, type Stored, stamped } from '../../../src/log/lines.js';
+import { headerLine, Lines, recordLine, type Stored, stamped } from '../../../src/log/lines.js';
 import { startOf } from '../../../src/protocol/place.js';
 import { type From, type LogRecord, Records } from '../../../src/log/records.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
@@ -21,10 +21,11 @@ export const replay$ = (lines: readonly string[], begin: From): Observable<LogRe
   const records = new Records({ from: begin, follow: false, onDamage: 'error' }, Date.now);
   const where = { path: 'log', position: 0 };
   records.header(headerLine({ ...startOf('log'), boot: 'boot', state: [] }).trimEnd(), 0, where);
-  const read = lines.flatMap((line) => {
-    records.line(line, where);
-    return records.take();
-  });
+  const read: LogRecord[] = [];
+  for (const each = new Lines(Buffer.from(lines.map((line) => `${line}\n`).join(''))); each.next();) {
+    records.line(each, where);
+    read.push(...records.take());
+  }
   records.atEnd(() => undefined);
   return from([...read, ...records.take()] as (LogRecord & RelayedEvent)[]);
 };
