@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import * as fs from 'node:fs';
 import { inspectLog, verifyLog } from '../../src/log/index.js';
 import { openLog } from '../../src/log/recovery.js';
 import { type Disk, headOf, listSegments, type Machine } from '../../src/log/segments.js';
 import type { From } from '../../src/log/records.js';
+import { Frame } from '../../src/protocol/frame.js';
 import { compress, done, frames, offsetsOf, opened, path, read, readerOf, segments, short, write } from './support.js';
 
 const remove = (segment: string): void => fs.rmSync(segment);
@@ -23,12 +25,28 @@ const changing = (...changes: (() => void)[]): Disk => {
   return { ...fs, readdirSync } as unknown as Disk;
 };
 
-const readOn = async (disk: Disk, from: From) => {
+const recordsOn = async (disk: Disk, from: From) => {
   const reader = readerOf({ disk }, { from, follow: false });
   const records = [];
   for (let batch = await reader.next(); batch !== undefined; batch = await reader.next()) records.push(...batch);
-  return short(records);
+  return records;
 };
+const readOn = async (disk: Disk, from: From) => short(await recordsOn(disk, from));
+
+it('gives frames that stay as they were written while it reads on', async () => {
+  const texts = fc.sample(fc.oneof(fc.json(), fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary' })), {
+    numRuns: 300,
+    seed: 1,
+  });
+  const binary = fc.sample(fc.uint8Array({ maxLength: 90 }), { numRuns: 100, seed: 1 });
+  const payloads = [...texts.map((text) => Buffer.from(text)), ...binary.map((bytes) => Buffer.from(bytes))];
+  const written = payloads.map((data, n) => new Frame('market', data, n % 7 === 3, 1_000 + (n >> 2) * (n & 3), n >> 5));
+  await write([opened(), ...written]);
+  const got = (await recordsOn(fs, 'earliest')).filter((record) => record.type === 'frame');
+  expect(got.map(({ offset: _offset, position: _position, ...frame }) => frame)).toEqual(
+    written.map((frame) => ({ ...frame })),
+  );
+});
 
 describe('a listing that is out of date when it is used', () => {
   const places: readonly From[] = ['earliest', { time: 1_030 }, { offset: 30 }, 'latest'];
