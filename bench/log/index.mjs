@@ -28,7 +28,7 @@ report({
         id: `log/read/${size}`,
         what: `read / JSON.parse and a frame of each line, ${sizeLabel(size)}`,
         ratio: pairedRatio(of('read', size), of('JSON.parse', size), 'ns'),
-        atMost: 0.75,
+        atMost: 0.85,
         note: '`read` also checks each line and gives it a position',
       }),
       goal({
