@@ -52,6 +52,7 @@ const rows = {
       'log/line-reader.ts',
       'log/line-store.ts',
       'log/line-writer.ts',
+      'log/refusal.ts',
       'type log/feed-log.ts',
       'type log/options.ts',
       'rxjs',
@@ -63,11 +64,13 @@ const rows = {
   'cluster/election/': ['protocol/', 'io-ts'],
   'cluster/engine.ts': ['log/line-store.ts', 'log/memory-line.ts', 'rxjs'],
   'nats/': [
-    ...['cluster/engine.ts', 'protocol/', 'operators/', 'log/', 'rxjs', 'node:'],
+    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/stored-line.ts', 'log/engine-log.ts'],
+    ...['type log/feed-log.ts', 'rxjs', 'node:'],
     ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv'],
   ],
   'redis/': [
-    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/stored-line.ts', 'type ioredis', 'rxjs', 'node:'],
+    ...['cluster/engine.ts', 'protocol/', 'log/line-store.ts', 'log/stored-line.ts', 'log/engine-log.ts'],
+    ...['type log/feed-log.ts', 'type ioredis', 'rxjs', 'node:'],
   ],
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine.ts', 'type log/line-store.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],

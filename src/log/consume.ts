@@ -60,7 +60,7 @@ export interface Committed {
 /** The part of a reader that `read` and consumers need. */
 export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'close'>;
 
-/** The part of a log that `read` and consumers need. The log is a folder, or a stream of NATS. */
+/** The part of a log that `read` and consumers need. The log is a folder, or on a server. */
 export interface ReadableLog {
   /** The folder, or the name of the stream. */
   readonly path: string;

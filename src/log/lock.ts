@@ -16,7 +16,7 @@ export const advisoryLock =
     } catch (cause) {
       const problem =
         `Can't lock ${path}: ${(cause as Error).message}. A log needs a file system with locks: use a folder on a ` +
-        'disk of this machine, or a log on JetStream. In a bundle, mark the package fs-native-extensions as external.';
+        'disk of this machine, or a log on a server. In a bundle, mark the package fs-native-extensions as external.';
       throw new LogError('log-write-failed', problem, { path, cause });
     }
   };

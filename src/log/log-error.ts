@@ -2,13 +2,15 @@ import { failurePage, row } from '../protocol/failures/meanings.js';
 
 /**
  * The code of a {@link LogError}: another writer has the log, another process runs this consumer, a later writer has
- * taken over, there is no log, a file is damaged or can't be read, the disk can't be written, or what a consumer needs next is gone.
+ * taken over, there is no log, a part of it is damaged or can't be read, the disk or the server refuses records, or what a
+ * consumer needs next is gone.
  */
 export type LogErrorCode =
   'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-missing' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
 
 /**
- * Reports a log that can't be written or read. The message names the file, the problem and what to do.
+ * Reports a log that can't be written or read. The message names the file or the stream, the problem and
+ * what to do.
  *
  * It never contains a payload. If the file system failed, its error is the `cause`.
  *
@@ -30,7 +32,7 @@ export class LogError extends Error {
   override readonly name = 'LogError';
   /** Branch on this, never on the message. */
   readonly code: LogErrorCode;
-  /** The file or folder with the problem. */
+  /** The file or folder with the problem; of a log on a server, its stream or the key of a cursor. */
   readonly path: string;
   /** If the problem is a line: the byte in that file at which it begins. */
   declare readonly lineAt?: number;
@@ -52,7 +54,7 @@ export const logMeanings = {
     'Nothing to do: the frames of that time are not in the log. To lose fewer, start the next writer sooner.',
   ]),
   writeFailed: row({ stage: 'stream' }, 'log-write-failed', 'backoff', [
-    'The disk of the log was full or failed, so frames were not written.',
+    'The disk or the server of the log was full or failed, so frames were not written.',
     'Free space, or lower `maxBytes` of the log.',
   ]),
   behind: row({ stage: 'stream' }, 'log-behind', 'backoff', [
@@ -73,7 +75,7 @@ export const logMeanings = {
 export const logErrors = {
   'log-in-use': row({}, 'log-in-use', 'stop', [
     'Another writer has the log, in this process or another one.',
-    'Stop it, or use another folder, or another `name` on JetStream: a log has one writer.',
+    'Stop it, or use another folder, or another `name` on a server: a log has one writer.',
   ]),
   'consumer-in-use': row({}, 'consumer-in-use', 'stop', [
     'This consumer of the log runs already, in this process or another one.',
@@ -81,7 +83,7 @@ export const logErrors = {
   ]),
   'log-fenced': row({}, 'log-fenced', 'stop', [
     'Another writer has taken the log over.',
-    "Use one writer for each log, and don't remove or replace the files of a folder while it's written. On JetStream, the newest writer goes on.",
+    "Use one writer for each log, and don't remove or replace the files of a folder while it's written. On a server, the newest writer goes on.",
   ]),
   'log-missing': row({}, 'log-missing', 'stop', [
     'There is no log with this path.',
@@ -89,7 +91,7 @@ export const logErrors = {
   ]),
   'log-corrupt': row({}, 'log-corrupt', 'stop', [
     "A part of the log can't be read, or is damaged.",
-    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log status --verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
+    "Check the path and the disk, or the stream on its server; `rx-trade-feed log status --verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
   ]),
   'log-write-failed': row({}, 'log-write-failed', 'stop', [
     "The log can't be written.",

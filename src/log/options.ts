@@ -41,7 +41,8 @@ export interface FeedLogOptions {
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
   /**
-   * What to do when the disk is full or fails, or a segment is removed. `'error'` ends the stream with the
+   * What to do when the disk is full or fails, a segment is removed, or a server refuses records or is away for 5 s.
+   * `'error'` ends the stream with the
    * {@link LogError}. If you pass a function, it receives the error and the stream goes on. So does the log once the disk
    * works again, with a gap that has the exact number of missed frames. If the log can't go on (another writer has it,
    * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it. A failure of

@@ -59,7 +59,7 @@ describe('advisoryLock', () => {
         path: '/mnt/writer.json',
         message: expect.stringMatching(
           new RegExp(
-            `^Can't lock /mnt/writer.json: ${detail}\\. .*use a folder on a disk of this machine, or a log on JetStream\\.`,
+            `^Can't lock /mnt/writer.json: ${detail}\\. .*use a folder on a disk of this machine, or a log on a server\\.`,
           ),
         ),
       }),
