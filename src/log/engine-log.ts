@@ -3,6 +3,7 @@ import { aName, type Rule, validated } from '../protocol/validate.js';
 import { appended, type Fail } from './append.js';
 import { type FeedLog, readingOf } from './feed-log.js';
 import { onceClosed, whenClosed } from './lock.js';
+import { LogError } from './log-error.js';
 import { logHeadOf } from './log-message.js';
 import { appendDefaults, appendRules, bytesRule, folderDefaults } from './options.js';
 import { committedInStore, openStoreCursor } from './store-cursor.js';
@@ -45,12 +46,14 @@ export const engineLog = (
   {
     engine,
     path,
-    isAway,
     cursorKey,
+    ...parts
   }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
   { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
 ): FeedLog => {
   const spec = { kind: 'log', name, headOf: logHeadOf, ...limits } as const;
+  // What the log itself refuses stays so.
+  const isAway = (error: unknown): boolean => !(error instanceof LogError) && parts.isAway(error);
   const log: StoredLog = { name, path, isAway, cursorKey, engine: engine as StoredLog['engine'], spec };
   const closing$ = new Subject<void>();
   const open = async (fail: Fail, isOver: () => boolean) => {

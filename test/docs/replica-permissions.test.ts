@@ -6,15 +6,16 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { connect, PermissionViolationError } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { filter, firstValueFrom } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, take } from 'rxjs';
 import { subjectsOf } from '../../src/cluster/control.js';
 import type { ClusterEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { natsEngine } from '../../src/nats/index.js';
-import { redisEngine } from '../../src/redis/index.js';
+import { type FeedLog, redisEngine, redisLog } from '../../src/redis/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { startTestCluster } from '../cluster/support/replicas.js';
+import { all, append, done, frame, frames, opened, texts, textsOf } from '../log/support.js';
 import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
 import { waitFor } from '../support/wait-for.js';
 import { fencesOf } from './fences.js';
@@ -22,9 +23,9 @@ import { fencesOf } from './fences.js';
 // Servers take long to start on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(120_000);
 
-/** The fence of the guide that contains this text. */
-const fenceWith = (text: string): string => {
-  const found = fencesOf('docs/replicas.md').filter(({ code }) => code.includes(text));
+/** The fence of a guide that contains this text. */
+const fenceWith = (text: string, guide = 'docs/replicas.md'): string => {
+  const found = fencesOf(guide).filter(({ code }) => code.includes(text));
   expect(found).toHaveLength(1);
   return found[0]!.code;
 };
@@ -63,22 +64,24 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
   const users: Redis[] = [];
   let broker: RunningBroker;
 
-  const open = (account: string): Redis => {
-    const options = { username: `app_${account}`, password: 'password', retryStrategy: () => 100 };
-    const user = new Redis(broker.port, '127.0.0.1', options);
+  const connectAs = (username: string): Redis => {
+    const user = new Redis(broker.port, '127.0.0.1', { username, password: 'password', retryStrategy: () => 100 });
     users.push(user);
     return user;
+  };
+  const open = (account: string): Redis => connectAs(`app_${account}`);
+  const allow = async (admin: Redis, commands: string): Promise<void> => {
+    for (const line of commands.split('\n')) {
+      const [command, ...args] = line.split(' ');
+      await admin.call(command!, ...args);
+    }
   };
 
   beforeAll(async () => {
     broker = await startBroker('redis', folder.path('redis'));
     const admin = new Redis(broker.port, '127.0.0.1');
-    for (const account of ['main', 'other']) {
-      for (const line of fenceWith('ACL SETUSER').replaceAll('main', account).split('\n')) {
-        const [command, ...args] = line.split(' ');
-        await admin.call(command!, ...args);
-      }
-    }
+    for (const account of ['main', 'other']) await allow(admin, fenceWith('ACL SETUSER').replaceAll('main', account));
+    await allow(admin, fenceWith('ACL SETUSER', 'docs/log.md'));
     admin.disconnect();
   });
   afterAll(async () => {
@@ -92,6 +95,21 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
       await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
       return engine;
     });
+  });
+
+  it('let a log be written, limited, read and consumed', async () => {
+    const logs = [1, 2].map(() => redisLog(connectAs('log'), { name: 'market', maxBytes: 10_000, maxAgeMs: 60_000 }));
+    const [log, other] = logs as [FeedLog, FeedLog];
+    await expect(all(log)).rejects.toMatchObject({ code: 'log-missing' });
+    await append(log, [opened(), ...frames(1, 501)]);
+    await append(other, [opened(2_000), frame(501)]);
+    expect(textsOf(await all(log)).at(-1)).toBe(texts(501, 502)[0]);
+    await lastValueFrom(other.consume$('db', done).pipe(take(1)));
+    expect(await log.committed('db')).toBeDefined();
+    const admin = new Redis(broker.port, '127.0.0.1');
+    const refused = (await admin.call('ACL', 'LOG')) as readonly (readonly unknown[])[];
+    admin.disconnect();
+    expect(refused.filter((entry) => entry.includes('log'))).toEqual([]);
   });
 
   it('refuse the user of another account, and every other command', async () => {

@@ -6,6 +6,7 @@ import { feedLog, type FeedLog, type FeedLogOptions, type LogRecord } from '../.
 import type { Place } from '../../src/protocol/place.js';
 import { memoryEngine } from '../../src/cluster/index.js';
 import { engineLog } from '../../src/log/engine-log.js';
+import { awayMs } from '../../src/log/stored-log.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { redisLog } from '../../src/redis/index.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -269,5 +270,16 @@ describe('a log in memory', () => {
     const engine = memoryEngine();
     const parts = { engine, isAway: () => false, cursorKey: (consumer: string) => consumer };
     return [1, 2].map(() => engineLog({ ...parts, path: randomUUID() }, { name: 'market', ...limits }));
+  });
+
+  it('never waits for what only the log itself refuses, whatever counts as an outage of its engine', async () => {
+    const engine = memoryEngine();
+    const parts = { engine, isAway: () => true, cursorKey: (consumer: string) => consumer, path: randomUUID() };
+    const log = engineLog(parts, { name: 'market' });
+    await engine.compareAndSet('db', 'not a cursor', undefined);
+    await expect(lastValueFrom(log.consume$('db', done))).rejects.toMatchObject({ code: 'log-corrupt' });
+    const startedAt = performance.now();
+    await expect(all(log)).rejects.toMatchObject({ code: 'log-missing' });
+    expect(performance.now() - startedAt).toBeLessThan(awayMs);
   });
 });
