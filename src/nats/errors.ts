@@ -10,8 +10,7 @@ export const disconnected = (): Error => new ConnectionError('NATS is disconnect
 const causesOf = (error: unknown): readonly unknown[] => (isError(error) ? [error, error.cause] : [error]);
 
 /** Whether the user has no permission. */
-const isRefused = (error: unknown): boolean =>
-  causesOf(error).some((each) => each instanceof PermissionViolationError);
+const isRefused = (error: unknown): boolean => causesOf(error).some((each) => each instanceof PermissionViolationError);
 
 const awayErrors = [StoreAway, TimeoutError, RequestError, ConnectionError];
 

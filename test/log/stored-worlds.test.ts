@@ -108,7 +108,7 @@ const runWorld = async (seed: number) => {
     source
       .pipe(log.append({ onError: () => undefined }))
       .subscribe({ complete: () => (isOver = true), error: (error: LogError) => errors.push(error.code) });
-    await waitFor(() => source.observed, { limitMs: 8_000, what: () => `seed ${seed}: round ${round} begins` });
+    await waitFor(() => source.observed, { what: () => `seed ${seed}: round ${round} begins` });
     source.next({ type: 'opened', at: 1_000 + sent, feed: 'market', connection: 1 });
     for (let chunk = 0; chunk < 8; chunk += 1) {
       for (let n = chance.whole(1, 40); n > 0; n -= 1) source.next(frame((sent += 1)));
@@ -121,7 +121,7 @@ const runWorld = async (seed: number) => {
     }
     if (chance.isTrue(0.5)) {
       source.complete();
-      await waitFor(() => isOver, { limitMs: 8_000, what: () => `seed ${seed}: round ${round} ends` });
+      await waitFor(() => isOver, { what: () => `seed ${seed}: round ${round} ends` });
     } else {
       client.cut();
       crashed.push({ client, log });
@@ -134,11 +134,11 @@ const runWorld = async (seed: number) => {
   source
     .pipe(log.append())
     .subscribe({ complete: () => (isOver = true), error: (error: LogError) => errors.push(error.code) });
-  await waitFor(() => source.observed, { limitMs: 8_000, what: () => `seed ${seed}: the last writer begins` });
+  await waitFor(() => source.observed, { what: () => `seed ${seed}: the last writer begins` });
   source.next({ type: 'opened', at: 1_000 + sent, feed: 'market', connection: 1 });
   source.next(frame((sent += 1)));
   source.complete();
-  await waitFor(() => isOver, { limitMs: 8_000, what: () => `seed ${seed}: the last writer ends` });
+  await waitFor(() => isOver, { what: () => `seed ${seed}: the last writer ends` });
   const stored = await all(log);
   for (const reader of readers)
     await waitFor(() => reader.records.some((record) => numberOf(record) === sent), {
