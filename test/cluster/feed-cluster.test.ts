@@ -49,7 +49,7 @@ describe('the options of a cluster', () => {
     ['suspectMs', { suspectMs: 250 }, /`suspectMs` must be more than 250, and less than leaseMs \(2000\), got 250/],
     ['suspectMs', { suspectMs: 2_000 }, /`suspectMs` must be more than 250/],
     ['line.maxAgeMs', { line: { maxAgeMs: 99 } }, /`line\.maxAgeMs` must be a number of ms, 100 or more/],
-    ['line.storage', { line: { storage: 'disk' } as never }, /`line\.storage` must be 'memory' or 'file'/],
+    ['line.storage', { line: { storage: 'disk' as never } }, /`line\.storage` must be 'memory' or 'file'/],
     ['batchBytes', { batchBytes: 1_023 }, /`batchBytes` must be a whole number, 1024 or more/],
     ['handOverMs', { handOverMs: -1 }, /`handOverMs` must be a number of ms above 0/],
     ['receiveIn', { receiveIn: 'worker' }, /`receiveIn` must be 'main' in a cluster/],
