@@ -45,10 +45,10 @@ const numberOf = (record: LogRecord): number => (record.type === 'frame' ? (reco
 const readOn = (log: FeedLog, chance: Chance) => {
   const records: LogRecord[] = [];
   let from: From = 'earliest';
-  let isOver = false;
+  const state = { isOver: false };
   let reading: AsyncIterator<readonly LogRecord[]> | undefined;
   const reads = (async () => {
-    while (!isOver) {
+    while (!state.isOver) {
       const most = chance.whole(1, 200);
       let count = 0;
       const batches = (reading = log.read({ from })[Symbol.asyncIterator]());
@@ -56,14 +56,15 @@ const readOn = (log: FeedLog, chance: Chance) => {
         for (const record of batch) {
           // A status that the reader adds again isn't new.
           if (record.type !== 'watermark') records.push(record);
-          if (record.type !== 'watermark' && record.position) from = JSON.parse(JSON.stringify(record.position));
+          if (record.type !== 'watermark' && record.position)
+            from = JSON.parse(JSON.stringify(record.position)) as From;
         }
-        if (isOver || (count += batch.length) > most) break;
+        if ((count += batch.length) > most) break;
       }
     }
   })();
   const end = async () => {
-    isOver = true;
+    state.isOver = true;
     await reading?.return?.();
     await reads;
   };
@@ -143,7 +144,7 @@ const runWorld = async (seed: number) => {
   for (const reader of readers)
     await waitFor(() => reader.records.some((record) => numberOf(record) === sent), {
       limitMs: 8_000,
-      what: () => `seed ${seed}: a reader has ${sent}: ${reader.records.map(numberOf).slice(-5)}`,
+      what: () => `seed ${seed}: a reader has ${sent}: ${reader.records.map(numberOf).slice(-5).join()}`,
     });
   await Promise.all(readers.map(({ end }) => end()));
   // A writer that goes on after it was replaced stores nothing.
