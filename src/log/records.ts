@@ -163,15 +163,15 @@ export class Records {
     if (answer.type === 'old') return this.#place === undefined && this.#join(head);
     const isNext = answer.type === 'next';
     const isAhead = isNext && answer.surplus > 0;
-    const surplus = isAhead && before ? (before.holes === head.holes ? before.frames - head.frames : NaN) : 0;
+    // A log without a record has no gap for those that it has lost.
+    const isLost = answer.type === 'hole' || answer.type === 'other' || (isAhead && head.at === 0);
     // What the place to begin counts before it is no longer in the log, and other records have its offsets.
     if (isAhead && this.#isBefore !== undefined) this.#isBefore = (offset) => offset < head.began;
     if (this.#place === undefined || !isNext) this.#state = stateOf(head.state);
     if (this.#place === undefined || !isNext || answer.skip === 0) this.#place = placeOf(head);
     else this.#place = { ...this.#place, gen: head.gen };
-    if (surplus !== 0) this.#surplus = surplus;
-    if (surplus > 0) this.#place = { ...this.#place, frames: this.#place.frames + surplus };
-    if (answer.type === 'hole' || answer.type === 'other') this.#lost(before, placeOf(head), answer.type === 'hole');
+    if (isLost) this.#lost(before, placeOf(head), answer.type !== 'other');
+    else if (isAhead && before) this.#ahead(before, head);
     this.#damagedAt = undefined;
     return true;
   }
@@ -179,9 +179,17 @@ export class Records {
   /** The place after the last record, or else the place to begin, in the line of a message. */
   placeIn({ line, gen }: Head): Place | undefined {
     const requested = this.#isBefore && this.#requested();
-    // Records of the same generation, or of earlier ones, come before the place to begin.
-    const known = requested && this.#place && gen <= requested.gen ? this.#place : (requested ?? this.#place);
+    // Those of a later generation may come after the place to begin, although their offsets are lower.
+    const isLater = requested !== undefined && requested.gen > 0 && gen > requested.gen;
+    const known = isLater ? requested : (this.#place ?? requested);
     return known && { ...known, line: known.line || line, gen: known.gen || gen };
+  }
+
+  /** The next gap of the log counts frames that this reader has. */
+  #ahead(before: Place, { frames, holes }: Head): void {
+    this.#surplus = before.holes === holes ? Math.max(0, before.frames - frames) : NaN;
+    const place = this.#place as Place;
+    if (this.#surplus > 0) this.#place = { ...place, frames: place.frames + this.#surplus };
   }
 
   /** Begins to read before the place to begin. */

@@ -72,7 +72,9 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
 
 const claim = (last: LogHead | undefined, writer: string): LogHead => {
   const { gen: after = 0 } = last ?? {};
-  const place = { ...(last?.next ?? startOf(newLine())), gen: after + 1 };
+  // The store may have lost the last generation, whose number readers know: no other one gets it.
+  const gen = Math.max(after + 1, Date.now());
+  const place = { ...(last?.next ?? startOf(newLine())), gen };
   return { ...place, after, began: place.offset, count: 0, writer, state: [], next: place, part: 0, parts: 1 };
 };
 

@@ -74,16 +74,17 @@ const readOn = (log: FeedLog, chance: Chance) => {
 /** What is wrong with what a reader has received. Frames have increasing numbers, over all writers. */
 const problemsOf = (records: readonly LogRecord[]): readonly string[] => {
   const problems: string[] = [];
-  let last = 0;
+  let last: number | undefined;
   let gaps: (number | undefined)[] = [];
   for (const record of records) {
     if (record.type === 'gap') gaps.push(record.missed);
     if (record.type !== 'frame') continue;
     const n = numberOf(record);
-    const missing = n - last - 1;
+    // A log that has lost everything begins anew, and so does a reader that had nothing before.
+    const missing = n - (last ?? n - 1) - 1;
     if (missing < 0) problems.push(`${n} after ${last}`);
     if (missing > 0 && gaps.length === 0) problems.push(`${missing} are missing before ${n} without a gap`);
-    const isExact = gaps.length > 0 && gaps.every((gap) => gap !== undefined);
+    const isExact = last !== undefined && gaps.length > 0 && gaps.every((gap) => gap !== undefined);
     const counted = gaps.reduce<number>((sum, gap) => sum + (gap ?? 0), 0);
     if (isExact && counted !== missing) problems.push(`gaps count ${counted} of ${missing} before ${n}`);
     [last, gaps] = [n, []];
