@@ -52,42 +52,42 @@ export const appended = <E>(source: Observable<E>, { path, onError, open, closin
     const failures = failuresOf(onError);
     let isOver = false;
     const opened = open(failures.fail, () => isOver);
+    // `close()` waits for each end, also that of a source.
+    const ends = (ended: void | Promise<void>): Observable<never> => {
+      if (ended === undefined) return EMPTY;
+      closes(path, ended);
+      return from(ended).pipe(ignoreElements());
+    };
     const end = (): void => {
       isOver = true;
       failures.unsubscribed();
-      const ended = opened instanceof Promise ? opened.then((writer) => writer.end(), noop) : opened.end();
-      if (ended !== undefined) closes(path, ended);
+      ends(opened instanceof Promise ? opened.then((writer) => writer.end(), noop) : opened.end());
     };
     const writers$ = opened instanceof Promise ? from(opened).pipe(takeUntil(closing$)) : of(opened);
     return writers$.pipe(
-      switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer, path)),
+      switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer, ends)),
       takeUntil(failures.failed),
       finalize(end),
     );
   });
 
-const written = <E>(source: Observable<E>, writer: Writer, path: string): Observable<E> =>
+const written = <E>(
+  source: Observable<E>,
+  writer: Writer,
+  ends: (ended: void | Promise<void>) => Observable<never>,
+): Observable<E> =>
   concat(
     source.pipe(
       catchError((error: unknown) =>
         concat(
-          stored$(path, () => writer.stopped(error)),
+          defer(() => ends(writer.stopped(error))),
           throwError(() => error),
         ),
       ),
       tap((event) => writer.add(frameOf(event) ?? event)),
     ),
-    stored$(path, () => writer.end()),
+    defer(() => ends(writer.end())),
   );
-
-const stored$ = (path: string, end: () => void | Promise<void>): Observable<never> =>
-  defer(() => {
-    const ended = end();
-    if (ended === undefined) return EMPTY;
-    // `close` waits for it.
-    closes(path, ended);
-    return from(ended).pipe(ignoreElements());
-  });
 
 /** Reports the failures of a writer: to `onError`, or as the error of its stream. */
 const failuresOf = (onError: AppendSettings['onError']) => {

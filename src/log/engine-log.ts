@@ -46,15 +46,14 @@ export const engineLog = (
   {
     engine,
     path,
+    isAway,
     cursorKey,
-    ...parts
   }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
   { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
 ): FeedLog => {
   const spec = { kind: 'log', name, headOf: logHeadOf, ...limits } as const;
-  // What the log itself refuses stays so.
-  const isAway = (error: unknown): boolean => !(error instanceof LogError) && parts.isAway(error);
-  const log: StoredLog = { name, path, isAway, cursorKey, engine: engine as StoredLog['engine'], spec };
+  const isAwayNow = (error: unknown): boolean => !(error instanceof LogError) && isAway(error);
+  const log: StoredLog = { name, path, isAway: isAwayNow, cursorKey, engine: engine as StoredLog['engine'], spec };
   const closing$ = new Subject<void>();
   const open = async (fail: Fail, isOver: () => boolean) => {
     const faults = new StoreFaults(log, (error) => fail(error));

@@ -36,7 +36,7 @@ const closing = new Map<string, Promise<unknown>>();
 
 /** Says that a path is in use until a promise resolves. */
 export const closes = (path: string, closed: Promise<unknown>): void => {
-  const done = closed.then(() => {
+  const done = Promise.all([closing.get(path), closed]).then(() => {
     if (closing.get(path) === done) closing.delete(path);
   });
   closing.set(path, done);

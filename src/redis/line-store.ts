@@ -188,6 +188,8 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
 
 /** Another message at the end is no refusal: it shows where the line ends. */
 const refusalOf = (text: string): Error =>
-  text.startsWith('The newest message is') ? new StoreAway(text) : new Error(text);
+  text.startsWith('The newest message is')
+    ? new StoreAway(text)
+    : Object.assign(new Error(text), { name: 'ReplyError' }); // Like the client's own.
 
 export const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
