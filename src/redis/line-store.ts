@@ -18,7 +18,8 @@ interface LineParts extends LineSpec {
 
 /**
  * Stores a message if the newest one is the expected one, and publishes it. That of a replaced owner isn't published;
- * others are, even if there's no memory to store them. Returns the id, or why it isn't stored.
+ * others are, even if there's no memory to store them. Returns the id, or why it isn't stored. Another program may have
+ * added an entry after the newest message, and it was removed: then Redis refuses lower ids.
  */
 const script = `
 local expected, id, isNew, oldest, channel, bytes = unpack(ARGV)
@@ -31,6 +32,10 @@ if last == expected then
   if isNew == '1' then redis.call('DEL', KEYS[1]) end
   if oldest ~= '' then redis.call('XTRIM', KEYS[1], 'MINID', '~', oldest) end
   local added = redis.pcall('XADD', KEYS[1], id, 'b', bytes)
+  if added.err and added.err:find('equal or smaller') and last ~= '' then
+    redis.call('XSETID', KEYS[1], last)
+    added = redis.pcall('XADD', KEYS[1], id, 'b', bytes)
+  end
   result = added.err and { added.err:find('OOM') and 'full' or 'away', added.err } or id
 elseif generation > own then return result end
 if channel ~= '' then redis.call('PUBLISH', channel, bytes) end
@@ -48,6 +53,10 @@ interface Entry {
   readonly head: Head | undefined;
 }
 
+interface Message extends Entry {
+  readonly head: Head;
+}
+
 interface Found {
   readonly key: string;
   readonly head: Head;
@@ -55,7 +64,7 @@ interface Found {
 type Range = 'xrangeBuffer' | 'xrevrangeBuffer';
 
 /** Stores a line in a stream. The ids are `<generation>-<1000 * offset>`, so Redis itself refuses older ones, too. */
-export class RedisLine extends StoredLine<Entry | undefined, string> {
+export class RedisLine extends StoredLine<Message | undefined, string> {
   readonly #parts: LineParts;
   /** The id of the last message. */
   #id = '';
@@ -71,14 +80,17 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
     return this.#parts.commands.status === 'ready';
   }
 
-  protected async newest(): Promise<Entry | undefined> {
+  protected async newest(): Promise<Message | undefined> {
     await this.#ask(({ commands }) => commands.script('LOAD', script));
-    const [newest] = await this.#entries('xrevrangeBuffer', '+', '-', 1);
-    if (newest?.head !== undefined) await this.#trim(newest.head);
-    return newest;
+    const { message, others } = await this.#first('xrevrangeBuffer', '+', '-');
+    // The next message couldn't follow what another program has added.
+    if (others.length > 0)
+      await this.#ask(({ commands, key }) => (message ? commands.xdel(key, ...others) : commands.del(key)));
+    if (message !== undefined) await this.#trim(message.head);
+    return message;
   }
 
-  protected follow(newest: Entry | undefined): void {
+  protected follow(newest: Message | undefined): void {
     this.#id = newest?.id ?? '';
   }
 
@@ -112,21 +124,21 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
 
   /** Searches the generations, from the newest. Each begins at the offset that its heads say. */
   protected async find(isFound: (head: Head) => boolean, upTo = '+'): Promise<Found | undefined> {
-    const [last] = await this.#entries('xrevrangeBuffer', upTo, '-', 1);
-    if (last?.head === undefined) return undefined;
+    const { message: last } = await this.#first('xrevrangeBuffer', upTo, '-');
+    if (last === undefined) return undefined;
     const { gen, began, offset } = last.head;
     const next = async (from: number) => {
-      const [entry] = await this.#entries('xrangeBuffer', `${gen}-${from * idsPerOffset}`, `${gen}`, 1);
-      return entry?.head && { ...entry, head: entry.head, key: entry.head.offset };
+      const { message } = await this.#first('xrangeBuffer', `${gen}-${from * idsPerOffset}`, `${gen}`);
+      return message && { ...message, key: message.head.offset };
     };
     const found = (await firstWhere([began, offset + 1], next, isFound)) ?? (isFound(last.head) ? last : undefined);
-    return found && this.#back({ key: found.id, head: found.head as Head }, isFound);
+    return found && this.#back({ key: found.id, head: found.head }, isFound);
   }
 
   /** Others at the same offset, which have no records, may come before, or those of the generation before. */
   async #back(found: Found, isFound: (head: Head) => boolean): Promise<Found> {
-    const [before] = await this.#entries('xrevrangeBuffer', `(${found.key}`, '-', 1);
-    if (before?.head?.line !== found.head.line || !isFound(before.head)) return found;
+    const { message: before } = await this.#first('xrevrangeBuffer', `(${found.key}`, '-');
+    if (before === undefined || before.head.line !== found.head.line || !isFound(before.head)) return found;
     const isOfOther = before.head.gen !== found.head.gen;
     const earlier = isOfOther ? await this.find(isFound, before.id) : undefined;
     return earlier ?? this.#back({ key: before.id, head: before.head }, isFound);
@@ -143,7 +155,7 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
   }
 
   async last(): Promise<Head | undefined> {
-    return (await this.#entries('xrevrangeBuffer', '+', '-', 1))[0]?.head;
+    return (await this.#first('xrevrangeBuffer', '+', '-')).message?.head;
   }
 
   async exists(): Promise<boolean> {
@@ -169,6 +181,20 @@ export class RedisLine extends StoredLine<Entry | undefined, string> {
       );
     const kept = maxAgeMs === Infinity ? undefined : await this.find((head) => head.at >= at - maxAgeMs);
     if (kept !== undefined) await this.#ask(({ commands, key }) => commands.xtrim(key, 'MINID', '~', kept.key));
+  }
+
+  /** Returns the first message of a range, and the ids before it of entries that another program has added. */
+  async #first(command: Range, from: string, to: string) {
+    const others: string[] = [];
+    for (let [start, count] = [from, 1]; ; count = pageSize) {
+      const page = await this.#entries(command, start, to, count);
+      for (const { id, bytes, head } of page) {
+        if (head !== undefined) return { message: { id, bytes, head }, others };
+        others.push(id);
+      }
+      if (page.length < count) return { message: undefined, others };
+      start = `(${others.at(-1)}`;
+    }
   }
 
   async #entries(command: Range, from: string, to: string, count: number): Promise<readonly Entry[]> {
