@@ -46,5 +46,6 @@ export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOp
   const { replicas = 1, ...own } = given;
   const engine = natsEngine(connection, { bucket: 'rtf-cursors', replicas });
   const cursorKey = (consumer: string): string => `${own.name}.${consumer}`;
-  return engineLog({ engine, path: `RTF_LOG_${own.name}`, isAway, cursorKey }, own);
+  const isAwayNow = (error: unknown): boolean => !connection.isClosed() && isAway(error);
+  return engineLog({ engine, path: `RTF_LOG_${own.name}`, isAway: isAwayNow, cursorKey }, own);
 };
