@@ -41,8 +41,12 @@ export const redisLog = (redis: Redis, options: RedisLogOptions): FeedLog => {
   checkRequired({ name: own.name, redis }, { name: engineLogRules.name, redis: aConnection });
   const path = `rtf:log:{${own.name}}`;
   const cursorKey = (consumer: string): string => `${path}:cursor:${consumer}`;
-  return engineLog({ engine: engineOf(redis), path, isAway, cursorKey }, own);
+  const isAwayNow = (error: unknown): boolean => redis.status !== 'end' && isAway(error);
+  return engineLog({ engine: engineOf(redis), path, isAway: isAwayNow, cursorKey }, own);
 };
+
+/** How much later than announced a client may try to connect again, in ms. */
+const lateMs = 1_000;
 
 /** All logs of a connection share one for subscriptions. */
 const engines = new WeakMap<Redis, ClusterEngine>();
@@ -50,7 +54,15 @@ const engines = new WeakMap<Redis, ClusterEngine>();
 const engineOf = (redis: Redis): ClusterEngine => {
   const known = engines.get(redis);
   if (known !== undefined) return known;
-  const subscriber = redis.duplicate({ lazyConnect: true });
+  const { retryStrategy } = redis.options;
+  let dueAt = Infinity;
+  redis.on('reconnecting', (ms: number) => (dueAt = performance.now() + ms + lateMs));
+  // A client that you disconnect while it reconnects doesn't say so: only its next attempt doesn't come.
+  const isEnded = (): boolean => redis.status === 'reconnecting' && performance.now() > dueAt;
+  const subscriber = redis.duplicate({
+    lazyConnect: true,
+    retryStrategy: (times: number) => (isEnded() ? null : retryStrategy?.(times)),
+  });
   // Its failures end the calls that need it.
   subscriber.on('error', () => undefined);
   redis.once('end', () => subscriber.disconnect());
