@@ -51,8 +51,10 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
         const head = claim(last, writer);
         const problem = await stored(store, head);
         const end = (await store.end()) as LogHead | undefined;
-        faults.worked();
-        if (end?.writer === writer) return { store, head, release };
+        if (end?.writer === writer) {
+          faults.worked();
+          return { store, head, release };
+        }
         // Another one was faster.
         if (end !== undefined && end.gen >= head.gen) throw inUse(log);
         faults.failed(problem);
