@@ -1,10 +1,13 @@
-import { jetstreamManager } from '@nats-io/jetstream';
+import { DiscardPolicy, jetstreamManager, type StreamConfig, type StreamState } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { EngineLogOptions } from '../../src/log/engine-log.js';
 import type { FeedLog } from '../../src/log/index.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { redisLog } from '../../src/redis/index.js';
 import { type RealServer } from '../cluster/support/real-server.js';
+import { waitFor } from '../support/wait-for.js';
 
 /** A process that opens logs over a connection of its own. */
 export interface LogClient {
@@ -24,6 +27,9 @@ export interface Intruder {
   readonly removeCursors: (name: string) => Promise<unknown>;
 }
 
+/** Lets a server refuse what is appended to a log. Returns a function that lets it take everything again. */
+export type Refuse = (server: RealServer, name: string) => Promise<() => Promise<unknown>>;
+
 /** A kind of server that stores logs. */
 export interface LogServer {
   readonly title: string;
@@ -31,7 +37,18 @@ export interface LogServer {
   readonly cursorKey: (name: string, consumer: string) => string;
   readonly connect: (server: RealServer, options?: object) => Promise<LogClient>;
   readonly intrude: (server: RealServer) => Promise<Intruder>;
+  /** Reasons to refuse, and what an error says of each. */
+  readonly refusals: Readonly<Record<string, readonly [Refuse, RegExp]>>;
 }
+
+const limitStream =
+  (limit: (state: StreamState) => Partial<StreamConfig>, original: Partial<StreamConfig>): Refuse =>
+  async (server, log) => {
+    const { streams } = await jetstreamManager(await server.nats());
+    const name = `RTF_LOG_${log}`;
+    await streams.update(name, limit((await streams.info(name)).state));
+    return () => streams.update(name, original);
+  };
 
 const nats: LogServer = {
   title: 'JetStream',
@@ -64,6 +81,46 @@ const nats: LogServer = {
       removeCursors: () => streams.delete('KV_rtf-cursors'),
     };
   },
+  refusals: {
+    'has no room in the stream': [
+      limitStream(({ messages }) => ({ discard: DiscardPolicy.New, max_msgs: messages }), {
+        ...{ discard: DiscardPolicy.Old, max_msgs: -1 },
+      }),
+      /maximum messages exceeded.* The store is full: raise its limit/,
+    ],
+    'takes no message of that size': [
+      limitStream(() => ({ max_msg_size: 10 }), { max_msg_size: -1 }),
+      /message size exceeds/,
+    ],
+  },
+};
+
+const configured =
+  (...settings: readonly (readonly [name: string, refusing: string, taking: string])[]): Refuse =>
+  async (server) => {
+    const connection = server.redis();
+    for (const [name, refusing] of settings) await connection.config('SET', name, refusing);
+    return async () => {
+      for (const [name, , taking] of settings) await connection.config('SET', name, taking);
+    };
+  };
+
+/** Redis takes no writes after it couldn't save a copy. */
+const withoutCopy: Refuse = async (server) => {
+  const connection = server.redis();
+  const [, folder = ''] = (await connection.config('GET', 'dir')) as readonly string[];
+  mkdirSync(join(folder, 'dump.rdb'), { recursive: true });
+  await connection.config('SET', 'save', '3600 1000000');
+  const hasFailed = async () => (await connection.info('persistence')).includes('rdb_last_bgsave_status:err');
+  if (!(await hasFailed())) await connection.bgsave();
+  await waitFor(hasFailed);
+  return () => connection.config('SET', 'save', '');
+};
+
+const withoutPermission: Refuse = async (server) => {
+  const connection = server.redis();
+  await connection.acl('SETUSER', 'default', '-xadd');
+  return () => connection.acl('SETUSER', 'default', '+xadd');
 };
 
 const redis: LogServer = {
@@ -96,6 +153,11 @@ const redis: LogServer = {
         connection.hset(redis.cursorKey(name, consumer), { revision: Date.now() * 2_000, value: text }),
       removeCursors: async (name) => connection.del(...(await connection.keys(`rtf:log:{${name}}:cursor:*`))),
     });
+  },
+  refusals: {
+    'has no memory': [configured(['maxmemory', '1', '0']), /OOM.* The store is full: raise its limit/],
+    "can't save a copy": [withoutCopy, /MISCONF.* The store is full/],
+    'gives no permission to write': [withoutPermission, /can't run this command.* Give the user/],
   },
 };
 

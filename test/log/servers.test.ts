@@ -23,7 +23,7 @@ const startNoting = (log: FeedLog) => {
 };
 
 for (const kind of kinds) {
-  const { title, connect, intrude, cursorKey } = logServers[kind];
+  const { title, connect, intrude, cursorKey, refusals } = logServers[kind];
 
   describeInstalled(kind, `a log on ${title}`, () => {
     let server: RealServer;
@@ -320,6 +320,52 @@ for (const kind of kinds) {
       expect(gapsOf(reader.records).map(({ failure }) => failure?.code)).toEqual(['log-behind']);
       expect(short(await all(log, { from: position }))[0]).toBe('-:gap log-behind');
       expect(textsOf(await all(log))).toEqual(texts(100, 103));
+    });
+
+    it.each(Object.entries(refusals))(
+      'reports a server that %s at once, once, and stores everything once it takes it',
+      async (_, [refuse, message]) => {
+        await using test = await setUp();
+        const { server, reader, writer, other, clients } = test;
+        await append(clients[0].open('next'), [opened(), frame(1)]);
+        const failure = { name: 'LogError', code: 'log-write-failed', message: expect.stringMatching(message) };
+        for (let round = 1; round <= 2; round += 1) {
+          const from = round * 10 + 1;
+          const takes = [await refuse(server, 'market'), await refuse(server, 'next')];
+          const at = performance.now();
+          writer.send(...frames(from, from + 10));
+          const next = startNoting(clients[1].open('next'));
+          next.send(opened(5_000), frame(2, 5_001));
+          await waitFor(() => writer.noted.length >= round && next.noted.length > 0, { limitMs });
+          expect(performance.now() - at).toBeLessThan(4_000);
+          expect([writer.noted.at(-1), ...next.noted]).toEqual(Array(2).fill(expect.objectContaining(failure)));
+          for (const take of takes) await take();
+          await waitFor(() => textsOf(reader.records).length === from + 9, { limitMs });
+          await next.end();
+          expect([...next.errors, ...next.noted]).toHaveLength(1);
+        }
+        await writer.end();
+        expect(writer.errors).toEqual([]);
+        expect(writer.noted).toHaveLength(2);
+        expect(textsOf(reader.records)).toEqual(texts(1, 31));
+        expect(textsOf(await all(other))).toEqual(texts(1, 31));
+        expect(textsOf(await all(clients[0].open('next')))).toEqual(textsOf([1, 2, 2].map((n) => frame(n))));
+      },
+    );
+
+    it('ends a writer without a function with what the server refuses', async () => {
+      for (const [refuse, message] of Object.values(refusals)) {
+        await using test = await setUp();
+        const strict = startWriter(test.clients[0].open('strict'));
+        strict.send(opened(), frame(1));
+        await waitFor(async () => textsOf(await all(test.other).catch(() => [])).length > 0, { limitMs });
+        await waitFor(async () => textsOf(await all(test.clients[1].open('strict')).catch(() => [])).length > 0);
+        const take = await refuse(test.server, 'strict');
+        strict.send(frame(2));
+        await waitFor(() => strict.errors.length > 0, { limitMs });
+        expect(strict.errors).toEqual([expect.objectContaining({ message: expect.stringMatching(message) })]);
+        await take();
+      }
     });
 
     it('reports a server that hangs after five seconds, once, and stores everything once it goes on', async () => {
