@@ -95,7 +95,8 @@ export class LineWriter {
       this.#state = 'recovering';
       try {
         const end = await this.#store.end();
-        if (this.#goOn(end) === 0) break;
+        if (this.#state !== 'recovering') return;
+        if (this.#goOn(end) === 0) return this.close();
         throw new StoreAway('The store lacks messages that it was sent');
       } catch (error) {
         if (performance.now() >= until) throw error;
@@ -103,7 +104,6 @@ export class LineWriter {
       await delay(Math.min(this.#retryMs, until - performance.now()));
       this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs);
     }
-    this.close();
   }
 
   close(): void {
