@@ -12,12 +12,13 @@ import { promisify } from 'node:util';
 import { lastValueFrom } from 'rxjs';
 import { feedLog, type LogError } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { describeInstalled } from '../cluster/support/real-server.js';
+import { describeInstalled, startServer } from '../cluster/support/real-server.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { startLimitMs, waitFor } from '../support/wait-for.js';
-import { append, done, gapsOf, path, read, startWriter, textsOf } from './support.js';
+import { logServers } from './log-servers.js';
+import { all, append, done, gapsOf, path, read, startWriter, textsOf } from './support.js';
 
-const program = bundledPrograms('test/log/programs', ['writer.mjs', 'consumer.mjs', 'kill-rounds.mjs']);
+const program = bundledPrograms('test/log/programs', ['writer.mjs', 'consumer.mjs', 'kill-rounds.mjs', 'leaver.mjs']);
 const children: ChildProcess[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
@@ -33,7 +34,7 @@ const limitMs = 300_000;
 const rounds = 6;
 
 /** Runs rounds of kills, and returns how often each was done. */
-const kill = async (engine: 'folder' | 'nats', seed: number) => {
+const kill = async (engine: 'folder' | 'nats' | 'redis', seed: number) => {
   const [main = '', ...others] = ['kill-rounds.mjs', 'writer.mjs', 'consumer.mjs'].map(program);
   const args = [main, engine, path(''), ...others, `${rounds}`, `${seed}`];
   // On timeout it gets SIGTERM, and ends the processes it has started.
@@ -46,13 +47,28 @@ const kill = async (engine: 'folder' | 'nats', seed: number) => {
   return sums;
 };
 
-describeInstalled('nats', 'processes that are killed and stopped, and a NATS server that is killed', () => {
-  it(
-    'lose no record that a reader has received, repeat none, and skip none in a consumer',
-    async () => expect((await kill('nats', 1))['serverKills']).toBeGreaterThan(0),
-    limitMs,
-  );
-});
+for (const server of ['nats', 'redis'] as const)
+  describeInstalled(server, `processes that are killed and stopped, and a ${server}-server that is killed`, () => {
+    it(
+      'lose no record that a reader has received, repeat none, and skip none in a consumer',
+      async () => expect((await kill(server, 1))['serverKills']).toBeGreaterThan(0),
+      limitMs,
+    );
+
+    it(
+      'lose nothing when they unsubscribe and close their connection without waiting',
+      async () => {
+        await using broker = await startServer(server);
+        const place = `${server}:${broker.broker.port}`;
+        const { stdout, stderr } = await promisify(execFile)(process.execPath, [program('leaver.mjs'), place]);
+        expect([stdout.trim(), stderr]).toEqual(['done', '']);
+        const client = await logServers[server].connect(broker);
+        const expected = Array.from({ length: 1_000 }, (_, n) => `"${Math.floor(n / 100)}:${n % 100}"`);
+        expect(textsOf(await all(client.open('market')))).toEqual(expected);
+      },
+      limitMs,
+    );
+  });
 
 describe('processes that are killed and stopped', () => {
   it(
