@@ -96,7 +96,7 @@ export class LineWriter {
       try {
         const end = await this.#store.end();
         if (this.#state !== 'recovering') return;
-        if (this.#goOn(end) === 0) return this.close();
+        if (this.#goOn(end) === 0) break;
         throw new StoreAway('The store lacks messages that it was sent');
       } catch (error) {
         if (performance.now() >= until) throw error;
@@ -104,6 +104,7 @@ export class LineWriter {
       await delay(Math.min(this.#retryMs, until - performance.now()));
       this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs);
     }
+    this.close();
   }
 
   close(): void {

@@ -15,7 +15,7 @@ export const refusalIn = (error: unknown): Refusal => {
   return { message: line || 'an error without a message', advice };
 };
 
-const checkEngine = 'Check that the engine runs, what it logs, and the network between it and this replica.';
+const checkEngine = 'Check that the engine runs, what it logs, and the network between it and this process.';
 
 /** NATS names its errors; Redis starts each one with a code. */
 const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
@@ -23,12 +23,12 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/\b(WRONGPASS|NOAUTH)\b|Authorization|Authentication/i, 'Check the user and the password of the connection.'],
   [
     /\bNOPERM\b|permission|can't run this command/i,
-    'Give the user of this connection the permissions that the guide "Replicas" lists under "Permissions".',
+    'Give the user of this connection the permissions that the guides list: "Replicas", or "Keep, read again, resume".',
   ],
   [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
   [
     /maximum (bytes|messages) exceeded|insufficient (storage )?resources|no space|\bOOM\b|\bMISCONF\b/i,
-    'The store is full: raise its limit (max_bytes of the NATS bucket, maxmemory of Redis), or free space.',
+    'The store is full: raise its limit (max_bytes of NATS, maxmemory of Redis), or free space.',
   ],
   [
     /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
@@ -39,7 +39,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
     'The key is damaged, or of a newer version. If no replica of a newer version uses it, run ' +
       '`npx rx-trade-feed cluster resume`.',
   ],
-  [/no answer in|timeout/i, 'Look at the load of the engine and of the replicas, and at the network between them.'],
+  [/no answer in|timeout/i, 'Look at the load of the engine and of its clients, and at the network between them.'],
   [
     /no message of an owner/,
     'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine loses ' +
