@@ -90,12 +90,12 @@ export class LineWriter {
   /** Resolves once the store has all, or another generation goes on. Rejects with what it says if it doesn't in `ms`. */
   async finish(ms: number): Promise<void> {
     const until = performance.now() + ms;
-    for (this.#retryMs = firstRetryMs; this.#state === 'writing' || this.#state === 'recovering';) {
+    for (this.#retryMs = firstRetryMs; !this.#isOver();) {
       clearTimeout(this.#timer);
       this.#state = 'recovering';
       try {
         const end = await this.#store.end();
-        if (this.#state !== 'recovering') return;
+        if (this.#isOver()) return;
         if (this.#goOn(end) === 0) break;
         throw new StoreAway('The store lacks messages that it was sent');
       } catch (error) {
@@ -105,6 +105,11 @@ export class LineWriter {
       this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs);
     }
     this.close();
+  }
+
+  /** An answer may take long. */
+  #isOver(): boolean {
+    return this.#state === 'fenced' || this.#state === 'closed';
   }
 
   close(): void {

@@ -138,7 +138,7 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
   /** Others at the same offset, which have no records, may come before, or those of the generation before. */
   async #back(found: Found, isFound: (head: Head) => boolean): Promise<Found> {
     const { message: before } = await this.#first('xrevrangeBuffer', `(${found.key}`, '-');
-    if (before === undefined || before.head.line !== found.head.line || !isFound(before.head)) return found;
+    if (before?.head.line !== found.head.line || !isFound(before.head)) return found;
     const isOfOther = before.head.gen !== found.head.gen;
     const earlier = isOfOther ? await this.find(isFound, before.id) : undefined;
     return earlier ?? this.#back({ key: before.id, head: before.head }, isFound);

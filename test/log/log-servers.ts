@@ -6,7 +6,7 @@ import type { EngineLogOptions } from '../../src/log/engine-log.js';
 import type { FeedLog } from '../../src/log/index.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { redisLog } from '../../src/redis/index.js';
-import { type RealServer } from '../cluster/support/real-server.js';
+import type { RealServer } from '../cluster/support/real-server.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** A process that opens logs over a connection of its own. */

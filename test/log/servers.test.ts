@@ -317,7 +317,7 @@ for (const kind of kinds) {
       next.send(opened(5_000), ...frames(100, 103));
       await waitFor(() => textsOf(reader.records).length === 13, { limitMs });
       await next.end();
-      expect(gapsOf(reader.records).map(({ failure }) => failure?.code)).toEqual(['log-behind']);
+      expect(gapsOf(reader.records).map(({ failure }) => failure.code)).toEqual(['log-behind']);
       expect(short(await all(log, { from: position }))[0]).toBe('-:gap log-behind');
       expect(textsOf(await all(log))).toEqual(texts(100, 103));
     });

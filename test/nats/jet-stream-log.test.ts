@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { lastValueFrom, take } from 'rxjs';
 import type { LogError } from '../../src/log/index.js';
-import { encodeMessage, type LogHead } from '../../src/log/log-message.js';
+import { encodeMessage } from '../../src/log/log-message.js';
 import type { Place } from '../../src/protocol/place.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
@@ -27,7 +27,7 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const { position: next } = (await all(log)).at(-1) as { readonly position: Place };
     // A writer that died between two parts of a record.
     const head = { ...next, gen: next.gen + 1, after: next.gen, began: 2, writer: 'a', state: [], next, count: 1 };
-    await publish(encodeMessage({ ...head, part: 0, parts: 2 } as LogHead, Buffer.from('{"offset":2,')));
+    await publish(encodeMessage({ ...head, part: 0, parts: 2 }, Buffer.from('{"offset":2,')));
     await append(log, [opened(2_000), frame(2, 2_001)]);
     const records = await all(log);
     expect(textsOf(records)).toEqual(['{"n":1}', '{"n":2}']);
