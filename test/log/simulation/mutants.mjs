@@ -24,7 +24,7 @@ writer.ts, seed 1
 -    if (this.#inFlight !== undefined) return;
 +  #close(): void {
 # a full disk loses frames without a number
-recorder.ts, seed 37
+recorder.ts, seed 41
 -const gaps = [logGap('writeFailed', from, to, frames - stored.frames)];
 +const gaps = [logGap('writeFailed', from, to, 0)];
 # lines that reached the disk are counted as lost
@@ -71,7 +71,7 @@ recovery.ts, seed 38
 -place.at === 0 ? null : place.offset
 +place.offset
 # a log that never had a record jumps as after a power failure
-recovery.ts, seed 85
+recovery.ts, seed 113
 -const isUnused = tip === undefined || tip.closed || tip.boot === boot;
 +const isUnused = tip === undefined;
 # the first tip of a writer says what time it is, before its source does
