@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals';
+import { Subject } from 'rxjs';
+import type { LogError } from '../../src/log/index.js';
+import { type LineStore, type Stored, StoreAway } from '../../src/log/line-store.js';
+import { waitFor } from '../support/wait-for.js';
+import { memoryLog } from './memory-log.js';
+import { all, append, frame, frames, gapsOf, opened, startWriter, texts, textsOf } from './support.js';
+
+/** Stores that refuse what is appended with an error, if there is one. */
+const refusing = () => {
+  const state: { error?: Error | undefined; ends: number; refusals: number } = { ends: 0, refusals: 0 };
+  const change = (store: LineStore): Partial<LineStore> => {
+    const reports$ = new Subject<Stored>();
+    store.stored$.subscribe(reports$);
+    return {
+      stored$: reports$,
+      end: () => {
+        state.ends += 1;
+        return store.end();
+      },
+      append: (head, bytes, only) => {
+        const { error } = state;
+        if (error === undefined || only === 'live') return store.append(head, bytes, only);
+        state.refusals += 1;
+        queueMicrotask(() => reports$.next({ refused: 'full', error }));
+      },
+    };
+  };
+  return { state, open: memoryLog(change) };
+};
+
+const startNoting = (log: ReturnType<ReturnType<typeof memoryLog>>) => {
+  const noted: LogError[] = [];
+  return { noted, ...startWriter(log, { onError: (error: LogError) => void noted.push(error) }) };
+};
+
+describe('a writer of a log in a store', () => {
+  it('reports once what the store refuses while it begins, and subscribes once it takes it', async () => {
+    const { state, open } = refusing();
+    state.error = new Error('no room');
+    const writer = startNoting(open());
+    writer.send(opened(), frame(1));
+    await waitFor(() => state.refusals >= 3);
+    expect(writer.noted).toEqual([expect.objectContaining({ code: 'log-write-failed' })]);
+    expect(writer.noted[0]!.message).toContain('no room');
+    state.error = undefined;
+    await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === 1);
+    await writer.end();
+    expect([...writer.errors, ...writer.noted]).toHaveLength(1);
+  });
+
+  it('reports a refusal once, and again after it has worked', async () => {
+    const { state, open } = refusing();
+    const writer = startNoting(open());
+    writer.send(opened(), frame(1));
+    for (let round = 1; round <= 3; round += 1) {
+      await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === round);
+      state.error = new Error(`no room ${round}`);
+      const before = state.refusals;
+      writer.send(frame(round + 1));
+      await waitFor(() => state.refusals >= before + 3);
+      expect(writer.noted).toHaveLength(round);
+      state.error = undefined;
+    }
+    await writer.end();
+    expect(textsOf(await all(open()))).toEqual(texts(1, 5));
+  });
+
+  it('stops at a refusal without a function: it asks the store for nothing more', async () => {
+    const { state, open } = refusing();
+    const writer = startWriter(open());
+    writer.send(opened(), frame(1));
+    await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === 1);
+    state.error = new Error('no room');
+    writer.send(frame(2));
+    await waitFor(() => writer.errors.length > 0);
+    const { ends, refusals } = state;
+    state.error = undefined;
+    // Another one takes it over at once.
+    await append(open(), [opened(5_000), frame(3, 5_001)]);
+    expect(writer.errors).toEqual([expect.objectContaining({ code: 'log-write-failed' })]);
+    expect(textsOf(await all(open()))).toEqual(['{"n":1}', '{"n":3}']);
+    expect([state.refusals, state.ends - ends]).toEqual([refusals, expect.any(Number)]);
+  });
+
+  it('counts what finds no room, and stores what it has kept in order', async () => {
+    const { state, open } = refusing();
+    const writer = startNoting(open({ maxWaitingBytes: 4_000 }));
+    writer.send(opened(), frame(1));
+    await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === 1);
+    state.error = new StoreAway('away');
+    writer.send(...frames(2, 1_002));
+    await waitFor(() => writer.noted.length > 0);
+    expect(writer.noted[0]!.message).toContain('more than 4000 bytes wait');
+    state.error = undefined;
+    await waitFor(async () => gapsOf(await all(open())).length > 0);
+    writer.send(frame(1_002));
+    await writer.end();
+    const records = await all(open());
+    const [{ missed = 0 } = {}] = gapsOf(records);
+    expect(missed).toBeGreaterThan(0);
+    expect(textsOf(records)).toEqual([...texts(1, 1_002 - missed), ...texts(1_002, 1_003)]);
+  });
+
+  it('is awaited by `close`, also if that ends its source', async () => {
+    const open = memoryLog();
+    const log = open();
+    const source = new Subject<unknown>();
+    source.pipe(log.append()).subscribe();
+    await waitFor(() => source.observed);
+    for (const event of [opened(), frame(1)]) source.next(event);
+    await log.close();
+    expect(source.observed).toBe(false);
+    expect(textsOf(await all(open()))).toEqual(texts(1, 2));
+  });
+});
