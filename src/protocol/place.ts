@@ -114,7 +114,8 @@ export const newLine = (): string =>
  * omits `complete` unless it's earlier. Holds no `holes`.
  */
 export const formatPlace = ({ line, gen, offset, frames, at, complete }: Omit<Place, 'holes'>): string => {
-  const [reached, until] = [Math.max(0, Math.ceil(at)), Math.max(0, Math.floor(complete))];
+  const reached = Math.max(0, Math.ceil(at));
+  const until = Math.max(0, Math.floor(complete));
   const numbers = `${offset}.${frames}.${reached}${until < reached ? `.${until}` : ''}`;
   return `l${line}-${gen.toString(36)}.${numbers}`;
 };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { SizedQueue } from '../operators/bounded/ring.js';
+import { Ring } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
 import { isWritable, writeFrame } from '../operators/node/write-frame.js';
@@ -17,7 +17,7 @@ import {
 import { type AnyFrame, Frame, LazyFrame } from '../protocol/frame.js';
 import { isAfter, type Place, startOf } from '../protocol/place.js';
 import { isBytes, isTime } from '../protocol/type-guards.js';
-import { type Checkpoint, Entries } from './entries.js';
+import { type Checkpoint, Chunk, fieldBytes, linePrefix, watermarkAfter } from './chunk.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
@@ -42,12 +42,21 @@ export interface LogBounds {
 /** A batch ends at this size, which limits the memory a client needs on top of the log. */
 const maxBatchBytes = 64 * 1024;
 
-/** Blocks have this size, unless a single line is longer. After its last line is removed, a block is used again. */
-const blockBytes = 64 * 1024;
+/** Lines are in blocks of memory of this size, unless one is longer. After its last line is removed, one is used again. */
+const memoryBytes = 64 * 1024;
+
+/** How many frames can wait at most. */
+const mostWaiting = 64;
+
+interface WaitingFrame {
+  readonly frame: AnyFrame;
+  /** The place of the source after it. */
+  readonly place: Place | undefined;
+}
 
 /**
  * Stores the newest events as the lines that clients receive, and finds positions by number and by time (epoch ms).
- * Lines live in blocks outside the heap: the garbage collector would copy strings twice.
+ * Lines are outside the heap: the garbage collector would copy strings twice.
  */
 export class EventLog {
   /** The id of its line, which ends with the relay. The `_` tells it from those of clusters and logs. */
@@ -55,30 +64,29 @@ export class EventLog {
   readonly clock: () => number;
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
-  readonly #entries = new Entries(this.line);
-  /** The position before the oldest event. */
-  #oldest: Checkpoint;
+  readonly #chunks = new Ring<Chunk>();
+  /** How many events of the oldest chunk are removed. */
+  #removed = 0;
   #newest: Checkpoint;
-  #block: Buffer = noBlock;
+  #memory: Buffer = noMemory;
   #used = 0;
-  /** A block without lines: memory that's new to the process costs more than to write the lines. */
+  /** Memory without lines: what's new to the process costs more than to write the lines. */
   #spare: Buffer | undefined;
   #endedAt: number | undefined;
   /** Frames that aren't stored yet: see {@link EventLog.append}. */
-  readonly #waiting = new SizedQueue<WaitingFrame>();
-  // Most clients are at the same position and share this batch.
-  #lastRead: { readonly from: number; readonly newest: Checkpoint; readonly batch: Batch } | undefined;
+  readonly #waiting: WaitingFrame[] = [];
+  #waitingBytes = 0;
 
   constructor(bounds: LogBounds, clock: () => number) {
     this.#bounds = bounds;
     this.clock = clock;
     this.#time = new EventTime(clock);
-    this.#oldest = this.#newest = firstOf(this.line, clock());
+    this.#newest = firstOf(this.line, clock());
   }
 
   get oldest(): Checkpoint {
     this.#storeWaiting();
-    return this.#oldest;
+    return this.#chunks.oldest?.checkpointAfter(this.#removed) ?? this.#newest;
   }
 
   get newest(): Checkpoint {
@@ -86,14 +94,19 @@ export class EventLog {
     return this.#newest;
   }
 
+  /** Returns whether no event after a position has been removed. */
+  has({ offset }: Checkpoint): boolean {
+    return this.newest.offset - this.#size <= offset;
+  }
+
   get size(): number {
     this.#storeWaiting();
-    return this.#entries.size;
+    return this.#size;
   }
 
   get bytes(): number {
     this.#storeWaiting();
-    return this.#newest.written - this.#oldest.written;
+    return this.#bytes;
   }
 
   /**
@@ -103,15 +116,15 @@ export class EventLog {
    * A frame waits until the log is read: storing some frames in a row is cheaper than storing each one when it arrives,
    * because the other tasks of the event loop replace our code in the caches of the CPU.
    *
-   * @param shared - the place of the source after the event
+   * @param place - that of the source after the event
    * @throws TypeError for a time that isn't finite, because JSON has no such number
    */
-  append(added: LoggedEvent, shared?: Place): void {
+  append(added: LoggedEvent, place?: Place): void {
     if (added.type === 'frame' && canWait(added)) {
       this.#time.receive(added, added.receivedAt);
-      const waiting = this.#waiting;
-      waiting.push({ frame: added, bytes: added.byteLength, shared, watermark: this.#time.known() });
-      if (waiting.bytes >= maxBatchBytes || waiting.size >= mostWaiting) this.#storeWaiting();
+      this.#waiting.push({ frame: added, place });
+      this.#waitingBytes += added.byteLength;
+      if (this.#waitingBytes >= maxBatchBytes || this.#waiting.length >= mostWaiting) this.#storeWaiting();
       return;
     }
     this.#storeWaiting();
@@ -120,13 +133,50 @@ export class EventLog {
     const line = lineOf(event);
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);
     this.#time.receive(event, time);
-    if (event.type !== 'watermark') this.#store(event, line, time, this.#time.known(), shared);
+    if (event.type !== 'watermark') this.#store(event, line, time, this.#time.known(), place);
   }
 
   #storeWaiting(): void {
-    let next: WaitingFrame | undefined;
-    while ((next = this.#waiting.shift()) !== undefined)
-      this.#store(next.frame, writeFrame(next.frame), next.frame.receivedAt, next.watermark, next.shared);
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    const known = this.#time.known();
+    for (let n = 0; n < waiting.length;) {
+      const { state, watermark } = this.#newest;
+      const { frame, place } = waiting[n] as WaitingFrame;
+      const { receivedAt } = frame;
+      if (isSteady(state)) n = this.#storeFrames(n, known);
+      else {
+        this.#store(frame, writeFrame(frame), receivedAt, watermarkAfter(watermark, receivedAt, known), place);
+        n += 1;
+      }
+    }
+    waiting.length = this.#waitingBytes = 0;
+  }
+
+  /** Stores frames that change no state, from index `n` on, as far as the memory goes. Returns the index after them. */
+  #storeFrames(n: number, known: number): number {
+    const before = this.#newest;
+    let { offset, frames, at, complete, written, watermark, shared } = before;
+    let chunk: Chunk | undefined;
+    let index = n;
+    for (; index < this.#waiting.length; index += 1) {
+      const { frame, place } = this.#waiting[index] as WaitingFrame;
+      const field = `${linePrefix}${writeFrame(frame)}\n`;
+      if (chunk !== undefined && !this.#hasRoom(field)) break;
+      const from = this.#write(field);
+      chunk ??= new Chunk(before, this.#memory, from);
+      const time = frame.receivedAt;
+      chunk.add(this.#used, time, place);
+      written += this.#used - from - fieldBytes;
+      if (time > at) at = time;
+      if (time > complete) complete = time;
+      watermark = watermarkAfter(watermark, time, known);
+      shared = place;
+    }
+    offset += index - n;
+    frames += index - n;
+    this.#add(chunk as Chunk, { ...before, offset, frames, at, complete, watermark, shared, written });
+    return index;
   }
 
   #store(
@@ -137,34 +187,55 @@ export class EventLog {
     shared: Place | undefined,
   ): void {
     // The first event can be older than the log itself: the source may lag, or be a log.
-    if (this.#newest.offset === 0) this.#oldest = this.#newest = firstOf(this.line, Math.min(this.#newest.at, time));
-    const { offset, frames, at, complete, state, written } = this.#newest;
+    if (this.#newest.offset === 0) this.#newest = firstOf(this.line, Math.min(this.#newest.at, time));
+    const before = this.#newest;
+    const { offset, frames, at, complete, state, written } = before;
     const from = this.#write(`${linePrefix}${line}\n`);
-    this.#newest = {
-      line: this.line,
-      gen: 0,
+    const chunk = new Chunk(before, this.#memory, from);
+    chunk.add(this.#used, time, shared);
+    this.#add(chunk, {
+      ...before,
       offset: offset + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
-      holes: 0,
       at: Math.max(at, time),
       complete: completeAfter(complete, state, event),
       state: stateAfter(event.type === 'value' ? afterTime(state, watermark) : state, event, at),
       watermark,
       shared,
       written: written + this.#used - from - fieldBytes,
-    };
-    this.#entries.push(this.#newest, time, { block: this.#block, from, to: this.#used });
+    });
+  }
+
+  #add(chunk: Chunk, end: Checkpoint): void {
+    chunk.finish(end);
+    const chunks = this.#chunks;
+    // A clock is seldom set back, so this seldom finds one.
+    for (let index = chunks.size - 1; index >= 0 && chunks.at(index).isBefore(chunk.earliest); index -= 1);
+    chunks.push(chunk);
+    this.#newest = end;
     const { capacity, capacityBytes } = this.#bounds;
-    while (this.#entries.size > capacity || this.#newest.written - this.#oldest.written > capacityBytes)
-      this.#removeOldest();
+    while (this.#size > capacity || this.#bytes > capacityBytes) this.#removeOldest();
+  }
+
+  get #size(): number {
+    const { oldest } = this.#chunks;
+    return oldest === undefined ? 0 : this.#newest.offset - oldest.before.offset - this.#removed;
+  }
+
+  get #bytes(): number {
+    const { oldest } = this.#chunks;
+    return oldest === undefined ? 0 : this.#newest.written - oldest.writtenAfter(this.#removed);
   }
 
   #removeOldest(): void {
-    const block = this.#entries.blockOf(0);
-    this.#oldest = this.#entries.checkpointAfter(0);
-    this.#entries.removeOldest();
-    const isInUse = block === this.#block || block === this.#entries.blockOf(0);
-    if (!isInUse && block.length === blockBytes) this.#spare = block;
+    const chunks = this.#chunks;
+    const { size, memory } = chunks.oldest as Chunk;
+    this.#removed += 1;
+    if (this.#removed < size) return;
+    this.#removed = 0;
+    chunks.shift();
+    const isInUse = memory === this.#memory || memory === chunks.oldest?.memory;
+    if (!isInUse && memory.length === memoryBytes) this.#spare = memory;
   }
 
   /** The time the feed has reached. It lags the clock if the source does. */
@@ -192,14 +263,16 @@ export class EventLog {
 
   /** Returns the position after `offset` events; `undefined` if it's been removed, or isn't reached yet. */
   positionAt(offset: number): Checkpoint | undefined {
-    const index = offset - this.oldest.offset;
-    return index < 0 || index > this.size ? undefined : this.#before(index);
+    const { newest } = this;
+    return offset < newest.offset - this.#size || offset > newest.offset ? undefined : this.#positionAt(offset);
   }
 
   /** Returns the position after the last event that isn't later than `time`. */
   positionAfter(time: number): Checkpoint {
-    const entries = this.#entries;
-    return this.#before(firstIndexWhere(0, this.size, (index) => entries.earliestFrom(index) > time));
+    return this.#firstWhere(
+      (chunk) => chunk.earliest > time,
+      (chunk, count, later) => chunk.earliestAfter(count, later) > time,
+    );
   }
 
   /**
@@ -207,17 +280,21 @@ export class EventLog {
    * in an earlier line isn't after it.
    */
   positionUntil(of: Place): Checkpoint | undefined {
-    const isLater = ({ shared }: Checkpoint) => shared !== undefined && isAfter(shared, of) === true;
-    const index = firstIndexWhere(0, this.size + 1, (n) => isLater(this.#before(n)));
-    return index === 0 ? undefined : this.#before(index - 1);
+    const isLater = (place: Place | undefined) => place !== undefined && isAfter(place, of) === true;
+    if (isLater(this.oldest.shared)) return undefined;
+    return this.#firstWhere(
+      (chunk) => isLater(chunk.placeAfter(1)),
+      (chunk, count) => isLater(chunk.placeAfter(count + 1)),
+    );
   }
 
   /** Returns the oldest position a client may join at: `maxReplayBytes` before the newest, at most. */
   replayStart(): Checkpoint {
-    // Reading the size stores the frames that wait.
-    const { size } = this;
-    const from = this.#newest.written - this.#bounds.maxReplayBytes;
-    return this.#before(firstIndexWhere(0, size, (n) => this.#before(n).written >= from));
+    const from = this.newest.written - this.#bounds.maxReplayBytes;
+    return this.#firstWhere(
+      (chunk) => chunk.before.written >= from,
+      (chunk, count) => chunk.writtenAfter(count) >= from,
+    );
   }
 
   /** Returns the time of a position. No later event is earlier, even if a clock was set back. */
@@ -226,8 +303,10 @@ export class EventLog {
   }
 
   earliestAfter(offset: number): number {
-    const index = Math.max(0, offset - this.oldest.offset);
-    return index < this.size ? this.#entries.earliestFrom(index) : Infinity;
+    const { newest } = this;
+    if (offset >= newest.offset) return Infinity;
+    const [index, count] = this.#find(Math.max(offset, newest.offset - this.#size));
+    return this.#chunks.at(index).earliestAfter(count, this.#earliestFrom(index + 1));
   }
 
   /** Returns whether the event before a stored position is a gap. */
@@ -236,12 +315,8 @@ export class EventLog {
   }
 
   /** Returns the next events after a stored position; `undefined` at the end. */
-  read({ offset }: Checkpoint): Batch | undefined {
-    const { newest } = this;
-    if (offset === newest.offset) return undefined;
-    if (this.#lastRead?.from !== offset || this.#lastRead.newest !== newest)
-      this.#lastRead = { from: offset, newest, batch: this.#batchAfter(offset, maxBatchBytes) };
-    return this.#lastRead.batch;
+  read({ offset }: Pick<Checkpoint, 'offset'>): Batch | undefined {
+    return offset === this.newest.offset ? undefined : this.#batchAfter(offset, maxBatchBytes);
   }
 
   /** Returns the first event after a stored position; `undefined` at the end. */
@@ -250,63 +325,91 @@ export class EventLog {
   }
 
   #batchAfter(offset: number, maxBytes: number): Batch {
-    const entries = this.#entries;
-    const first = offset - this.oldest.offset;
-    const before = this.#before(first).written;
-    let { block, from, to } = entries.lineOf(first);
+    const newest = this.#chunks.newest as Chunk;
+    // What live clients receive.
+    if (newest.before.offset === offset && newest.end.written - newest.before.written <= maxBytes)
+      return { fields: [newest.fields(0, newest.size)], end: newest.end, watermark: this.watermarkAt(newest.end) };
     const fields: Buffer[] = [];
-    let last = first;
-    while (last + 1 < entries.size && entries.writtenAfter(last) - before < maxBytes) {
-      last += 1;
-      const line = entries.lineOf(last);
-      if (line.block !== block) {
-        fields.push(block.subarray(from, to));
-        ({ block, from } = line);
-      }
-      ({ to } = line);
+    let [index, count] = this.#find(offset);
+    const until = this.#chunks.at(index).writtenAfter(count) + maxBytes;
+    for (;;) {
+      const chunk = this.#chunks.at(index);
+      let to = chunk.size;
+      if (chunk.end.written > until) to = firstIndexWhere(count + 1, to, (n) => chunk.writtenAfter(n) >= until);
+      fields.push(chunk.fields(count, to));
+      const end = chunk.checkpointAfter(to);
+      if (end.written >= until || end.offset === this.#newest.offset)
+        return { fields, end, watermark: this.watermarkAt(end) };
+      [index, count] = [index + 1, 0];
     }
-    fields.push(block.subarray(from, to));
-    const end = this.#before(last + 1);
-    return { fields, end, watermark: this.watermarkAt(end) };
   }
 
-  /** Writes the field of a line into the block, or into a new one. Returns where it begins. */
+  #positionAt(offset: number): Checkpoint {
+    if (offset === this.#newest.offset) return this.#newest;
+    const [index, count] = this.#find(offset);
+    return this.#chunks.at(index).checkpointAfter(count);
+  }
+
+  /** Returns the chunk with the event at an offset, and how many of its events are before that. */
+  #find(offset: number): readonly [index: number, count: number] {
+    const chunks = this.#chunks;
+    const index = firstIndexWhere(1, chunks.size, (n) => chunks.at(n).before.offset > offset) - 1;
+    return [index, offset - chunks.at(index).before.offset];
+  }
+
+  #earliestFrom(index: number): number {
+    return index < this.#chunks.size ? this.#chunks.at(index).earliest : Infinity;
+  }
+
+  /**
+   * Returns the first stored position that matches, or the newest. Every position after the first match must match as
+   * well.
+   *
+   * @param isAtStart - whether the position before a chunk matches
+   * @param isMatch - whether the position after `count` events of a chunk matches. `later`: the earliest time after it
+   */
+  #firstWhere(
+    isAtStart: (chunk: Chunk) => boolean,
+    isMatch: (chunk: Chunk, count: number, later: number) => boolean,
+  ): Checkpoint {
+    this.#storeWaiting();
+    const chunks = this.#chunks;
+    if (chunks.size === 0) return this.#newest;
+    const index = firstIndexWhere(1, chunks.size, (n) => isAtStart(chunks.at(n))) - 1;
+    const [chunk, later] = [chunks.at(index), this.#earliestFrom(index + 1)];
+    const count = firstIndexWhere(index === 0 ? this.#removed : 0, chunk.size, (n) => isMatch(chunk, n, later));
+    return chunk.checkpointAfter(count);
+  }
+
+  #hasRoom(field: string): boolean {
+    const { length } = this.#memory;
+    return this.#used + 3 * field.length <= length || this.#used + Buffer.byteLength(field) <= length;
+  }
+
+  /** Writes the field of a line into the memory, or into a new one. Returns where it begins. */
   #write(field: string): number {
-    const bytes = Buffer.byteLength(field);
-    if (this.#used + bytes > this.#block.length) {
-      const isLong = bytes > blockBytes;
-      this.#block = isLong ? Buffer.allocUnsafeSlow(bytes) : (this.#spare ?? Buffer.allocUnsafeSlow(blockBytes));
+    if (!this.#hasRoom(field)) {
+      const bytes = Buffer.byteLength(field);
+      const isLong = bytes > memoryBytes;
+      this.#memory = isLong ? Buffer.allocUnsafeSlow(bytes) : (this.#spare ?? Buffer.allocUnsafeSlow(memoryBytes));
       if (!isLong) this.#spare = undefined;
       this.#used = 0;
     }
     const from = this.#used;
-    this.#used += this.#block.write(field, from);
+    this.#used += this.#memory.write(field, from);
     return from;
   }
-
-  /** Returns the position before an event; for the number of events, the newest one. */
-  #before(index: number): Checkpoint {
-    if (index === this.#entries.size) return this.#newest;
-    return index === 0 ? this.#oldest : this.#entries.checkpointAfter(index - 1);
-  }
 }
 
-/** How many frames can wait at most. */
-const mostWaiting = 64;
-
-interface WaitingFrame {
-  readonly frame: AnyFrame;
-  readonly bytes: number;
-  readonly shared: Place | undefined;
-  /** The watermark after it. */
-  readonly watermark: number;
-}
+/** Returns whether a frame leaves the state as it is. */
+const isSteady = (state: FeedState): boolean =>
+  state.open !== undefined && state.settling === undefined && afterFrame(state, state.open.at) === state;
 
 /** Returns whether {@link writeFrame} can't throw for a frame later: it's one of ours, with valid fields. */
 const canWait = (frame: AnyFrame): boolean =>
   (frame instanceof LazyFrame || (frame.constructor === Frame && isBytes(frame.data))) && isWritable(frame);
 
-const noBlock = Buffer.alloc(0);
+const noMemory = Buffer.alloc(0);
 
 const firstOf = (line: string, at: number): Checkpoint => ({
   ...startOf(line, 0, at),
@@ -316,11 +419,8 @@ const firstOf = (line: string, at: number): Checkpoint => ({
   written: 0,
 });
 
-// A line contains no newline, so it's one field of `dataFields`.
-const linePrefix = 'data: ';
-const fieldBytes = linePrefix.length + 1;
-
-export const linesOf = ({ fields }: Pick<Batch, 'fields'>): string => dataIn(Buffer.concat(fields).toString());
+export const linesOf = (batch: Pick<Batch, 'fields'> | undefined): string =>
+  dataIn(Buffer.concat(batch?.fields ?? []).toString());
 
 /** Binary search for the first index that matches, or `end`. Every index after the first match must match as well. */
 const firstIndexWhere = (begin: number, end: number, matches: (index: number) => boolean): number => {

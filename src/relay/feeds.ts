@@ -15,13 +15,14 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { type AsyncContext, shareIn } from '../operators/items/async-context.js';
+import { shareIn } from '../operators/items/async-context.js';
 import { fanOut } from '../operators/share-feed.js';
 import { clampMs } from '../protocol/validate.js';
 import type { EventLog } from './event-log.js';
 import { RelayFullError } from './refusals.js';
 import type { RelaySettings } from './relay-options.js';
-import type { Report } from './relay-reports.js';
+import type { RelayHub } from './hub.js';
+import { Pages } from './pages.js';
 import { RelayRun } from './relay-run.js';
 import { type RelaySource, SharedSource } from './shared-source.js';
 import { type RelayTopic, topic$, type TopicEvent } from './topic.js';
@@ -33,8 +34,9 @@ type Topic = RelayTopic | undefined;
 export interface LiveRun {
   readonly topic: Topic;
   readonly run: RelayRun;
-  /** Emits after new events, at most every `batchMs`. */
-  readonly batches$: Observable<unknown>;
+  readonly pages: Pages;
+  /** Subscribes to the source, once for all subscribers. Emits nothing. */
+  readonly kept$: Observable<never>;
   /** Makes new clients join another run, and releases this one with its last client. */
   readonly detach: () => void;
 }
@@ -43,26 +45,18 @@ export interface LiveRun {
 export class Feeds {
   readonly #source: SharedSource;
   readonly #settings: RelaySettings;
-  readonly #report: (event: Report) => void;
-  readonly #home: AsyncContext | undefined;
+  readonly #hub: RelayHub;
   readonly #closed = new AsyncSubject<void>();
   /** The runs that new clients join. */
   readonly #current = new Map<Topic, LiveRun>();
   /** All runs that store events, including former ones that still have clients. */
   readonly #stored = new Set<LiveRun>();
 
-  /** @param home - the context of the source and the operators, whichever client is the first */
-  constructor(
-    source: RelaySource,
-    settings: RelaySettings,
-    report: (event: Report) => void,
-    home: AsyncContext | undefined,
-  ) {
-    const onStop = (error: unknown) => report({ type: 'source-stopped', error });
+  constructor(source: RelaySource, settings: RelaySettings, hub: RelayHub) {
+    const onStop = (error: unknown) => hub.report({ type: 'source-stopped', error });
     this.#source = new SharedSource(source, settings.scheduler, onStop);
     this.#settings = settings;
-    this.#report = report;
-    this.#home = home;
+    this.#hub = hub;
   }
 
   /** The topics that store events, not counting the complete feed. */
@@ -109,6 +103,7 @@ export class Feeds {
   #begin(topic: Topic, source$: Observable<TopicEvent>, cluster?: RelaySettings['cluster']): LiveRun {
     const { lingerMs, scheduler } = this.#settings;
     const run = new RelayRun({ ...this.#settings, cluster });
+    const pages = new Pages(run, this.#hub);
     const detached = new AsyncSubject<void>();
     const detach = () => {
       if (this.#current.get(topic) === live) this.#current.delete(topic);
@@ -119,7 +114,7 @@ export class Feeds {
     // ended topic does run again, even if clients keep joining.
     const stays = () => topic === undefined && run.ended !== undefined;
     const expired$ = topic === undefined ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
-    const batches$ = defer(() => {
+    const kept$ = defer(() => {
       this.#stored.add(live);
       return concat(this.#logged$(live, source$).pipe(takeUntil(this.#closed)), expired$, NEVER);
     }).pipe(
@@ -127,13 +122,15 @@ export class Feeds {
         this.#stored.delete(live);
         detach();
       }),
-      shareIn(this.#home, {
+      tap(() => pages.send()),
+      ignoreElements(),
+      shareIn<never>(this.#hub.home, {
         connector: fanOut,
         resetOnRefCountZero: () =>
           merge(this.#closed, detached, stays() ? NEVER : lingered$.pipe(filter(() => !stays()))),
       }),
     );
-    const live: LiveRun = { topic, run, batches$, detach };
+    const live: LiveRun = { topic, run, pages, kept$, detach };
     this.#current.set(topic, live);
     return live;
   }
@@ -154,7 +151,7 @@ export class Feeds {
     // An operator's error is private, even a `TradeFeedError`.
     run.stop(isOfSource || topic === undefined ? error : undefined);
     // The source reports its own error, once for all runs.
-    if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
+    if (!isOfSource) this.#hub.report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
   }
 }
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, type Http2Stream } from 'node:http2';
 import type { Writable } from 'node:stream';
 import type { Rule } from '../protocol/validate.js';
-import type { RelayResponse } from './relay-options.js';
+import type { BlockResponse } from './page-output.js';
 
 /** The origins whose pages may receive the feed. */
 export type AllowedOrigins = readonly string[] | '*';
@@ -50,10 +50,10 @@ export const checkCors = ({ headers }: { readonly headers: IncomingHttpHeaders }
 };
 
 /** A response of HTTP/1.1 or HTTP/2 that a relay writes to. */
-export interface StreamResponse extends RelayResponse {
+export interface StreamResponse extends BlockResponse {
   /** Whether the client has left, or other code has ended the response. */
   readonly isOver: boolean;
-  write(bytes: Uint8Array): void;
+  write(text: string): void;
 }
 
 /**
@@ -76,8 +76,15 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
     on: (event, listener) => response.on(event, listener),
     off: (event, listener) => response.off(event, listener),
     destroy: () => destroyResponse(response),
-    write: (bytes) => {
+    write: (text) => {
+      isFull = !response.write(text);
+    },
+    writeBlock: (bytes, end) => {
+      // A middleware with a time limit may have ended the response. Writing now would emit `error`, and nothing listens
+      // for it.
+      if (isGone || response.writableEnded) return;
       isFull = !response.write(bytes);
+      if (end !== undefined) isFull = !response.write(end);
     },
   };
 };

@@ -1,181 +1,25 @@
-import {
-  concat,
-  defer,
-  EMPTY,
-  expand,
-  filter,
-  ignoreElements,
-  merge,
-  Observable,
-  of,
-  ReplaySubject,
-  type SchedulerLike,
-  type Subscriber,
-  take,
-  takeUntil,
-  tap,
-  timer,
-} from 'rxjs';
 import { timeOf } from '../operators/items/item.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { relayReports } from '../protocol/failures/meanings.js';
 import { afterTime, relayGap } from '../protocol/feed-state.js';
-import type { Checkpoint } from './entries.js';
+import { Block, withWatermark } from './block.js';
+import type { Checkpoint } from './chunk.js';
 import { linesOf } from './event-log.js';
-import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
+import type { RelayHub } from './hub.js';
+import type { PageOutput } from './page-output.js';
+import { freshMs } from './pages.js';
+import { type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
-import type { Report } from './relay-reports.js';
-import type { LiveRun } from './feeds.js';
-import { reachedWith, type RelayRun, withWatermark } from './relay-run.js';
+import type { RelayRun } from './relay-run.js';
 import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
-import { inTurn, laneFor, type Turns } from './turns.js';
-
-/** What the clients of a relay share. */
-export interface ClientHub {
-  readonly scheduler: SchedulerLike;
-  readonly heartbeats$: Observable<unknown>;
-  readonly watermarks$: Observable<unknown>;
-  /** Emits per subscriber once its stream has reached `maxAgeMs`. */
-  readonly tooOld$: Observable<unknown>;
-  readonly report: (event: Report) => void;
-  readonly turns: Turns;
-  /** Counts the clients that have joined. */
-  joined: number;
-}
 
 /** Why the relay ends a stream while the feed goes on. */
 export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
 
-/** Holds a client's place from its request until its stream has ended. */
-export class Slot {
-  /**
-   * Set once authorized. `stream` names its stream, if `maxClientsPerUser` applies: the client's next one replaces it.
-   */
-  admitted: { readonly user: string | undefined; readonly stream: string | undefined } | undefined;
-  client: RelayClient | undefined;
-  readonly ended$ = new ReplaySubject<void>(1);
-  endReason: EndReason | undefined;
-  /** Users disconnected while this client was being authorized. */
-  readonly disconnected = new Set<string>();
-
-  /** Ends the stream. A client still reading the end of a run learns that the relay closes, or what replaced it. */
-  end(reason: EndReason): void {
-    const isFinal = this.endReason === 'closing' || (this.endReason === 'replaced' && reason === 'sessionEnded');
-    if (!isFinal) this.endReason = reason;
-    this.ended$.next();
-  }
-}
-
-/** A client that hasn't read for this many heartbeats is stuck. */
-const maxSilentBeats = 4;
-
-/** A watermark that's older by less than this needs no update while events arrive, in ms. */
-const freshMs = 125;
-
-/** Time a client gets to read the remaining events of an ending stream, in ms: between reads, and in total. */
-const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
-
-/**
- * Sends one client its messages: after new events, when its response has drained, and at each watermark and heartbeat.
- * They bypass the operators that time them and go straight to `subscriber`: that's most of what a page costs.
- *
- * Completes the subscriber after the last message of the run. Completes when the client is stuck, or when the relay
- * ends the stream: the client then first receives the events that are due, if it still reads, and `connect-again`.
- */
-export const sendTo = (
-  subscriber: Subscriber<RelayMessage>,
-  { run, batches$ }: LiveRun,
-  hub: ClientHub,
-  slot: Slot,
-  { lastEventId, response, sinceMs }: Pick<RelayReceiver, 'lastEventId' | 'response' | 'sinceMs'>,
-): Observable<unknown> => {
-  const client = (slot.client = new RelayClient(run, hub, { lastEventId, sinceMs }, slot.admitted?.stream));
-  hub.report({ type: 'client-joined', client: client.number, joined: client.joined });
-  const emit = (message: RelayMessage | undefined): void => {
-    if (message === undefined) return;
-    subscriber.next(message);
-    if (message.type === 'connect-again' || message.type === 'complete') subscriber.complete();
-  };
-  const { turns } = hub;
-  const isFull = () => response?.writableNeedDrain === true;
-  const hasMore = () => !subscriber.closed && client.isDue;
-  const send = () => turns.wrote(client.send(emit, () => subscriber.closed || isFull(), turns.clientBytes));
-  let unreadBeats = 0;
-  const drained$ = new Observable<void>((drains) => {
-    // A slow client's response may be full at each heartbeat and still drain in between.
-    const listener = (): void => {
-      unreadBeats = 0;
-      drains.next();
-    };
-    response?.on('drain', listener);
-    return () => response?.off('drain', listener);
-  });
-  const sends$ = new Observable<never>((sends) => {
-    const sendInTurn = (): void => {
-      send();
-      if (hasMore() && !isFull()) turns.later(sendInTurn, laneFor(client.dueBytes));
-    };
-    sends.add(() => turns.drop(sendInTurn));
-    sendInTurn();
-    // A client that already has the last message must not subscribe to the source.
-    if (subscriber.closed) return;
-    sends.add(batches$.subscribe(() => isFull() || turns.run(sendInTurn, laneFor(client.dueBytes))));
-    // While there are many clients, every response drains after every message. In a replay it drains at once, for as
-    // long as the kernel takes it.
-    sends.add(drained$.subscribe(() => client.isDue && turns.later(sendInTurn, laneFor(client.dueBytes))));
-  });
-  const whileRead$ = (source: Observable<unknown>, act: () => void): Observable<never> =>
-    source.pipe(
-      inTurn(turns, 'live'),
-      filter(() => !isFull()),
-      tap(act),
-      ignoreElements(),
-    );
-  const live$ = merge(
-    sends$,
-    whileRead$(hub.heartbeats$, () => emit(client.heartbeat())),
-    whileRead$(hub.watermarks$, () => emit(client.watermark())),
-  );
-  const stuck$ = hub.heartbeats$.pipe(
-    filter(() => (unreadBeats = isFull() ? unreadBeats + 1 : 0) === maxSilentBeats),
-    tap(() => {
-      hub.report({ type: 'client-stuck', client: client.number });
-      response?.destroy();
-    }),
-  );
-  return concat(
-    live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$).pipe(inTurn(turns, 'live')))),
-    lastSends$({ drained$, send, isFull, hasMore }, hub),
-    defer(() => of(client.connectAgain(slot.endReason ?? 'sessionEnded')).pipe(tap(emit))),
-  ).pipe(takeUntil(stuck$));
-};
-
-/** What the end of a stream needs of its client. */
-interface Sender {
-  readonly drained$: Observable<void>;
-  readonly send: () => void;
-  readonly isFull: () => boolean;
-  readonly hasMore: () => boolean;
-}
-
-/** Sends the rest in turns, for as long as the client reads. */
-const lastSends$ = (
-  { drained$, send, isFull, hasMore }: Sender,
-  { turns, scheduler }: Pick<ClientHub, 'turns' | 'scheduler'>,
-): Observable<unknown> => {
-  const next$ = (): Observable<unknown> => {
-    const read$ = drained$.pipe(takeUntil(timer(lastRead.maxPauseMs, scheduler)));
-    if (isFull()) return read$.pipe(take(1), inTurn(turns, 'replay'));
-    return hasMore() ? of(undefined).pipe(inTurn(turns, 'replay')) : EMPTY;
-  };
-  return of(undefined).pipe(
-    tap(send),
-    expand(() => next$().pipe(tap(send))),
-    takeUntil(timer(lastRead.maxMs, scheduler)),
-  );
-};
+/** Where the messages of a client go. */
+type Output = Pick<PageOutput, 'isOver' | 'isFull' | 'send' | 'write'>;
 
 /** Creates one client's messages, starting at its position in the log. */
 export class RelayClient {
@@ -184,11 +28,13 @@ export class RelayClient {
   readonly joined: JoinKind;
   readonly #run: RelayRun;
   readonly #isLate: boolean;
-  readonly #report: ClientHub['report'];
+  readonly #report: RelayHub['report'];
   /** The `Last-Event-ID` of a resuming client, repeated by the messages before its first events. */
   readonly #requestId: string | undefined;
   readonly #stream: string | undefined;
-  #progress: Progress;
+  #settled: Progress;
+  /** The last block that a live client has received, which isn't in the fields below yet. */
+  #block: Block | undefined;
   /** Of the lines that were sent. */
   #bytes = 0;
   /** `undefined` once sent. */
@@ -202,7 +48,7 @@ export class RelayClient {
 
   constructor(
     run: RelayRun,
-    hub: ClientHub,
+    hub: RelayHub,
     { lastEventId, sinceMs }: Pick<RelayReceiver, 'lastEventId' | 'sinceMs'>,
     stream: string | undefined,
   ) {
@@ -216,7 +62,7 @@ export class RelayClient {
     this.joined = joined;
     this.#requestId = joined === 'new' ? undefined : lastEventId;
     this.#watermark = this.#reached = reached;
-    this.#progress = progress;
+    this.#settled = progress;
     this.#firstEvents = events;
   }
 
@@ -225,32 +71,51 @@ export class RelayClient {
   }
 
   get missed(): number {
-    return this.#progress.missed;
+    return this.#settled.missed;
+  }
+
+  get offset(): number {
+    return this.#position.offset;
+  }
+
+  /** Whether the client has every event, and its next message is that of all live clients. */
+  get isLive(): boolean {
+    const { resume, pendingGapFrom } = this.#settled;
+    return !this.isDue && resume.from === 'here' && pendingGapFrom === undefined;
+  }
+
+  /** Records a block that follows the position of a live client. Returns whether the client may receive it. */
+  receive(block: Block): boolean {
+    // Another relay may have sent a later watermark.
+    if (this.#block === undefined && (this.#watermark > block.watermark || this.#reached > block.reached)) return false;
+    this.#block = block;
+    return true;
   }
 
   /** Sends what's due, up to the message that exceeds `maxBytes`. Returns the bytes of the log it has sent. */
-  send(emit: (message: RelayMessage) => void, isStopped: () => boolean, maxBytes = Infinity): number {
+  send(output: Output, maxBytes = Infinity): number {
     const from = this.#bytes;
-    this.#sendSome(emit, () => isStopped() || this.#bytes - from >= maxBytes);
+    this.#sendSome(output, () => output.isOver || output.isFull || this.#bytes - from >= maxBytes);
     return this.#bytes - from;
   }
 
-  #sendSome(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
+  #sendSome(output: Output, isStopped: () => boolean): void {
     const events = this.#firstEvents;
     // The feed has stopped and the client has every event, so no stream starts: it gets a 503, and a load balancer can
     // try another replica.
     if (events !== undefined && this.#isAtNewest && this.#isLate && this.#run.ended?.failure !== undefined)
-      return this.#sendLast(emit);
+      return this.#sendLast(output);
     if (events !== undefined) {
-      emit(this.#message(JSON.stringify({ at: this.#run.log.clock() }), 'hello'));
+      output.send(this.#message(JSON.stringify({ at: this.#run.log.clock() }), 'hello'));
       this.#firstEvents = undefined;
-      if (events.length > 0) emit(this.#messageOf(events));
+      if (events.length > 0) output.send(this.#messageOf(events));
     }
     while (!isStopped()) {
       const message = this.#nextMessage();
-      if (message === undefined) return this.#sendLast(emit);
-      emit(message);
-      if (!this.isDue) return this.#sendLast(emit);
+      if (message === undefined) return this.#sendLast(output);
+      if (message instanceof Block) output.write(message);
+      else output.send(message);
+      if (!this.isDue) return this.#sendLast(output);
     }
   }
 
@@ -277,7 +142,7 @@ export class RelayClient {
     return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
-  #nextMessage(): RelayMessage | undefined {
+  #nextMessage(): RelayMessage | Block | undefined {
     const { log } = this.#run;
     const wasBehind = isBehind(this.#progress, log);
     const { progress, events } = skip(this.#progress, log);
@@ -285,26 +150,25 @@ export class RelayClient {
     if (wasBehind) this.#reportBehind();
     if (events.length > 0) return this.#messageOf(events);
     if (progress.pendingGapFrom !== undefined) return this.#nextBeforeGap(progress.pendingGapFrom);
-    const batch = log.read(progress.position);
-    if (batch === undefined) return undefined;
-    this.#advance(batch.end);
+    const block = this.#run.blockAfter(progress.position);
+    if (block === undefined) return undefined;
     this.#hasSentBatch = true;
-    const isShared = batch.watermark >= this.#watermark && reachedWith(batch) >= this.#reached;
-    this.#sent(Math.max(batch.watermark, this.#watermark));
-    return isShared
-      ? messageOfStream(this.#run.messageOf(batch), this.#stream)
-      : this.#message(withWatermark(linesOf(batch), this.#watermark));
+    const isShared = block.watermark >= this.#watermark && block.reached >= this.#reached;
+    const lines = isShared ? '' : linesOf(log.read(progress.position));
+    this.#advance(block.end);
+    this.#sent(Math.max(block.watermark, this.#watermark));
+    return isShared ? block : this.#message(withWatermark(lines, this.#watermark));
   }
 
   #advance(end: Checkpoint): void {
-    this.#bytes += end.written - this.#progress.position.written;
+    this.#bytes += end.written - this.#position.written;
     this.#progress = advance(this.#progress, end);
   }
 
-  #sendLast(emit: (message: RelayMessage) => void): void {
+  #sendLast(output: Output): void {
     const end = this.#run.lastMessage(this.#isLate);
     this.#isBehindReported = false;
-    if (end !== undefined) emit(this.#message(end.data, end.type));
+    if (end !== undefined) output.send(this.#message(end.data, end.type));
   }
 
   /** Whether the client may have to receive more than it has. */
@@ -313,11 +177,31 @@ export class RelayClient {
   }
 
   get dueBytes(): number {
-    return this.#run.log.newest.written - this.#progress.position.written;
+    return this.#run.log.newest.written - this.#position.written;
   }
 
   get #isAtNewest(): boolean {
-    return this.#progress.position.offset === this.#run.log.newest.offset;
+    return this.#position.offset === this.#run.log.newest.offset;
+  }
+
+  /** Its place in the log. */
+  get #position(): Checkpoint {
+    return this.#block?.end ?? this.#settled.position;
+  }
+
+  get #progress(): Progress {
+    const block = this.#block;
+    if (block !== undefined) {
+      this.#block = undefined;
+      this.#settled = advance(this.#settled, block.end);
+      this.#watermark = block.watermark;
+      this.#reached = block.reached;
+    }
+    return this.#settled;
+  }
+
+  set #progress(progress: Progress) {
+    this.#settled = progress;
   }
 
   // Reports once until the client has caught up. Otherwise a client that's always too slow would flood the app's log.

@@ -22,7 +22,7 @@ import {
   RelayFullError,
   retryAfterOf,
 } from './refusals.js';
-import { isClosing, isConnectAgain, type RelayMessage, sseBytes } from './relay-message.js';
+import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
 import { admission, type PendingReceiver, type RelayReceiver } from './relay-options.js';
 import type { RelayRefused } from './relay-reports.js';
 import type { Relay } from './relay.js';
@@ -269,7 +269,7 @@ const stream = (
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
       if (isClosing(message)) closeConnectionAfter(response);
-      for (const bytes of sseBytes(message)) target.write(bytes);
+      target.write(sseText(message));
     },
     error: (error: unknown) => {
       if (error instanceof NotAuthorizedError) {

@@ -21,14 +21,17 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
   return `${event}${dataFields(data)}${idField(id)}`;
 };
 
-/** Ends a message. */
-export const idField = (id: string): string => `id: ${id}\n\n`;
-
 /** Writes the data of a message as Server-Sent Events, one field a line. */
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
 
 /** Reverses {@link dataFields}. Lines are JSON, so none begins with `data: `. */
 export const dataIn = (fields: string): string => fields.slice('data: '.length, -1).replaceAll('\ndata: ', '\n');
+
+/** Ends a message. */
+export const idField = (id: string): string => `id: ${id}\n\n`;
+
+/** What comes after the id of a position: the name of a stream, if it has one, and the end of the message. */
+export const endOfId = (stream: string | undefined): string => `${withStream('', stream)}\n\n`;
 
 /** Appends a stream's name (8 hex digits) to an id, which distinguishes two clients at the same position. */
 export const withStream = (id: string, stream: string | undefined): string =>
@@ -40,42 +43,6 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
   if (id !== undefined && stream !== undefined) return { id, stream };
   return lastEventId === undefined ? {} : { id: lastEventId };
 };
-
-const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
-
-/** Creates a message that all clients share, from its bytes. HTTP needs no more, so the text is created on demand. */
-export const messageOfBytes = (id: string, bytes: Buffer): RelayMessage => {
-  let data: string | undefined;
-  const message: RelayMessage = {
-    id,
-    get data() {
-      return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - idField(id).length)));
-    },
-  };
-  written.set(message, [bytes]);
-  return message;
-};
-
-/** Returns a shared message with the id of one stream. The data isn't encoded again. */
-export const messageOfStream = (message: RelayMessage, stream: string | undefined): RelayMessage => {
-  if (stream === undefined) return message;
-  const id = withStream(message.id, stream);
-  const ofStream: RelayMessage = {
-    id,
-    get data() {
-      return message.data;
-    },
-  };
-  const [bytes = noBytes] = sseBytes(message);
-  written.set(ofStream, [bytes.subarray(0, -idField(message.id).length), Buffer.from(idField(id))]);
-  return ofStream;
-};
-
-const noBytes = new Uint8Array();
-
-/** Returns a message as bytes of Server-Sent Events. */
-export const sseBytes = (message: RelayMessage): readonly Uint8Array[] =>
-  written.get(message) ?? [Buffer.from(sseText(message))];
 
 export const isConnectAgain = ({ type }: RelayMessage): boolean => type === 'connect-again';
 

@@ -1,12 +1,12 @@
-import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { formatPlace } from '../protocol/place.js';
-import type { Checkpoint } from './entries.js';
-import { type Batch, EventLog } from './event-log.js';
+import { Block, type Reached } from './block.js';
+import type { Checkpoint } from './chunk.js';
+import { EventLog } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
-import { dataFields, idField, messageOfBytes, type RelayMessage } from './relay-message.js';
+import type { RelayMessage } from './relay-message.js';
 import type { RelayOptions, RelaySettings } from './relay-options.js';
 import type { TopicEvent } from './topic.js';
 
@@ -20,8 +20,8 @@ export class RelayRun {
   readonly isShared: boolean;
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
-  /** Most clients receive the batch that the one before has received. */
-  #last: { readonly batch: Batch; readonly message: RelayMessage } | undefined;
+  /** Pages that have left together return together, and receive the same blocks. */
+  #last: { readonly newest: Checkpoint; readonly block: Block } | undefined;
 
   constructor(settings: RunSettings) {
     this.log = new EventLog(settings, () => settings.scheduler.now());
@@ -67,24 +67,39 @@ export class RelayRun {
     return formatPlace({ line, gen, offset, frames: counted, at, complete: checkpoint.complete });
   }
 
-  /** Returns the message of a batch: the same object for every client. */
-  messageOf(batch: Batch): RelayMessage {
-    if (this.#last?.batch === batch) return this.#last.message;
-    const { fields, end, watermark } = batch;
-    const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
-    const id = this.idAt(end, reachedWith(batch));
-    const message = messageOfBytes(id, Buffer.concat([...fields, Buffer.from(last + idField(id))]));
-    this.#last = { batch, message };
-    return message;
+  /** Returns the next events after a stored position, for all clients that are there; `undefined` at the newest one. */
+  blockAfter(position: Checkpoint): Block | undefined {
+    const { newest } = this.log;
+    if (this.#last?.newest === newest && this.#last.block.from === position.offset) return this.#last.block;
+    const block = this.seal(position);
+    this.#last = block && { newest, block };
+    return block;
+  }
+
+  /**
+   * Encodes the next events after a stored position.
+   *
+   * @param least - what the clients that are there have received: the watermarks of a client don't decrease
+   */
+  seal(position: Checkpoint, least: Omit<Reached, 'end'> = nothing): Block | undefined {
+    const batch = this.log.read(position);
+    if (batch === undefined) return undefined;
+    const { end, fields } = batch;
+    return this.blockOf(position, end, Math.max(batch.watermark, least.watermark), least.reached, fields);
+  }
+
+  /** Encodes events, or a watermark only. */
+  blockOf(
+    { offset }: Checkpoint,
+    end: Checkpoint,
+    watermark: number,
+    least: number,
+    fields: readonly Buffer[] = [],
+  ): Block {
+    const reached = Math.max(end.at, watermark, least);
+    return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached));
   }
 }
 
-/** Returns the time a client reaches with a batch, in epoch ms. */
-export const reachedWith = ({ end, watermark }: Batch): number => Math.max(end.at, watermark);
-
-/** Appends a watermark, if there is one. Clients use it to close windows. */
-export const withWatermark = (lines: string, at: number): string => {
-  if (at === -Infinity) return lines;
-  const watermark = writeEventLine({ type: 'watermark', at });
-  return lines === '' ? watermark : `${lines}\n${watermark}`;
-};
+/** Before the first block. */
+export const nothing = { watermark: -Infinity, reached: -Infinity };

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   defer,
   finalize,
@@ -19,23 +18,18 @@ import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/as
 import type { ClusterEvent, RelayedEvent, RelayedValue } from '../protocol/event.js';
 import { clampMs } from '../protocol/validate.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
-import { type ClientHub, sendTo, Slot } from './relay-client.js';
+import { ClientSlots, closedError } from './slots.js';
+import { sendTo } from './page.js';
+import type { RelayHub } from './hub.js';
 import { type RelayMessage, splitStream } from './relay-message.js';
 import {
   admission,
   type PendingReceiver,
   type RelayOptions,
   type RelayReceiver,
-  type RelaySettings,
   resolveRelayOptions,
 } from './relay-options.js';
-import {
-  refusedAfter,
-  type RelayActivity,
-  type RelayClientStatus,
-  type RelayStatus,
-  type Report,
-} from './relay-reports.js';
+import { refusedAfter, type RelayActivity, type RelayStatus, type Report } from './relay-reports.js';
 import { Feeds } from './feeds.js';
 import { inTurn, turnsOf } from './turns.js';
 
@@ -128,10 +122,9 @@ export const createRelay = (
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
   const slots = new ClientSlots(settings, () => events.complete());
-  // The cast is safe: runs also accept values of another relay.
-  const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, report, home);
-  const clients: ClientHub = {
+  const hub: RelayHub = {
     scheduler,
+    home,
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(shareIn(home)),
     watermarks$: interval(watermarkMs, scheduler).pipe(shareIn(home)),
     // At a random time in the last tenth, so clients that joined together don't reconnect together.
@@ -142,10 +135,12 @@ export const createRelay = (
     turns: turnsOf(scheduler),
     joined: 0,
   };
+  // The cast is safe: runs also accept values of another relay.
+  const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, hub);
   let refused: RelayStatus['refused'];
   events.subscribe((event) => (refused = refusedAfter(refused, event)));
   return {
-    messages$: (receiver = {}) => client$(slots, feeds, clients, receiver).pipe(inOwnContext()),
+    messages$: (receiver = {}) => client$(slots, feeds, hub, receiver).pipe(inOwnContext()),
     events$: events.pipe(inOwnContext()),
     status: () => ({
       stored: feeds.stored,
@@ -155,7 +150,7 @@ export const createRelay = (
       ...(refused && { refused }),
     }),
     restart: () => runIn(home, () => feeds.restart()),
-    hold: () => feeds.join(undefined).batches$.subscribe(),
+    hold: () => feeds.join(undefined).kept$.subscribe(),
     disconnect: (id) => slots.disconnect(String(id)),
     close: () => {
       runIn(home, () => feeds.close());
@@ -170,11 +165,11 @@ const watermarkMs = 250;
 const client$ = (
   slots: ClientSlots,
   feeds: Feeds,
-  clients: ClientHub,
+  hub: RelayHub,
   receiver: PendingReceiver,
 ): Observable<RelayMessage> =>
   new Observable((subscriber) => {
-    const { report, turns } = clients;
+    const { report, turns } = hub;
     const admitted$ = defer(() => {
       const slot = slots.take();
       const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
@@ -187,7 +182,7 @@ const client$ = (
         take(1),
         tap((admitted) => slots.admit(slot, admitted.user, stream)),
         switchMap(({ select, sinceMs }) =>
-          sendTo(subscriber, feeds.join(select), clients, slot, { lastEventId, response, sinceMs }),
+          sendTo(subscriber, feeds.join(select), hub, slot, { lastEventId, response, sinceMs }),
         ),
         finalize(() => {
           // Reports before freeing the slot: freeing the last one of a closed relay completes `events$`.
@@ -213,87 +208,3 @@ const client$ = (
       complete: () => subscriber.complete(),
     });
   });
-
-class ClientSlots {
-  readonly #bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>;
-  readonly #onEmpty: () => void;
-  readonly #taken = new Set<Slot>();
-  #isClosed = false;
-
-  /** @param onEmpty - called once the relay is closed and the last client has left */
-  constructor(bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>, onEmpty: () => void) {
-    this.#bounds = bounds;
-    this.#onEmpty = onEmpty;
-  }
-
-  get authorizing(): number {
-    return [...this.#taken].filter(({ admitted }) => admitted === undefined).length;
-  }
-
-  get clients(): readonly RelayClientStatus[] {
-    return [...this.#taken].flatMap(({ client, admitted }) => {
-      if (client === undefined) return [];
-      const { number, since, sent, missed } = client;
-      return [{ client: number, ...(admitted?.user !== undefined && { user: admitted.user }), since, sent, missed }];
-    });
-  }
-
-  /** @throws RelayFullError when no slot is free */
-  take(): Slot {
-    const { maxClients } = this.#bounds;
-    if (this.#isClosed) throw closedError();
-    if (this.#taken.size >= maxClients) throw new RelayFullError(`There are ${maxClients} clients. Retry later.`);
-    const slot = new Slot();
-    this.#taken.add(slot);
-    return slot;
-  }
-
-  /**
-   * Admits the client of a slot. Ends the same user's stream that it continues, whose connection may be dead but not
-   * closed yet. A replaced stream loses its name, so a page replaced by its duplicate can't replace it back.
-   *
-   * @param continued - the name of the stream that the client continues
-   * @throws RelayFullError when the user has too many streams, or was disconnected in the meantime
-   */
-  admit(slot: Slot, user: string | undefined, continued: string | undefined): void {
-    if (user === undefined) {
-      slot.admitted = { user, stream: undefined };
-      return;
-    }
-    const { maxClientsPerUser } = this.#bounds;
-    if (slot.disconnected.has(user))
-      throw new RelayFullError('The session of this user has just ended. Retry later.', 'session-ended');
-    const others = this.#of(user);
-    const replaced = others.find(({ admitted }) => continued !== undefined && admitted?.stream === continued);
-    if (others.length - (replaced ? 1 : 0) >= maxClientsPerUser)
-      throw new RelayFullError(`This user has ${maxClientsPerUser} streams. Retry later.`, 'user');
-    slot.admitted = { user, stream: maxClientsPerUser < Infinity ? randomBytes(4).toString('hex') : undefined };
-    replaced?.end('replaced');
-  }
-
-  free(slot: Slot): void {
-    this.#taken.delete(slot);
-    if (this.#isClosed && this.#taken.size === 0) this.#onEmpty();
-  }
-
-  /** Also refuses this user in authorizations already under way. */
-  disconnect(user: string): number {
-    for (const { admitted, disconnected } of this.#taken) if (admitted === undefined) disconnected.add(user);
-    const slots = this.#of(user);
-    for (const slot of slots) slot.end('sessionEnded');
-    return slots.length;
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    for (const slot of [...this.#taken]) slot.end('closing');
-    if (this.#taken.size === 0) this.#onEmpty();
-  }
-
-  // A replaced stream is still ending, but no longer counts for its user.
-  #of(user: string): readonly Slot[] {
-    return [...this.#taken].filter(({ admitted, endReason }) => admitted?.user === user && endReason !== 'replaced');
-  }
-}
-
-const closedError = (): RelayFullError => new RelayFullError('The relay is closed. Retry later.', 'closed');

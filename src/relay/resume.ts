@@ -8,7 +8,7 @@ import {
   snapshotOfNew,
 } from '../protocol/feed-state.js';
 import { formatPlace, missedBetween, noLine, parsePlace, type Place, startOf } from '../protocol/place.js';
-import type { Checkpoint } from './entries.js';
+import type { Checkpoint } from './chunk.js';
 import type { EventLog } from './event-log.js';
 
 // Where a client continues in a log, as pure functions over the log. Times are in epoch ms.

@@ -17,7 +17,7 @@ export type Work = () => void;
  */
 const lanes = ['live', 'request', 'join', 'late', 'replay'] as const;
 
-type Lane = (typeof lanes)[number];
+export type Lane = (typeof lanes)[number];
 
 /** What all clients together may cost in one turn. */
 const most = { bytes: 2 * 1024 * 1024, ms: 5 };
@@ -56,6 +56,8 @@ export interface Turns {
   drop(work: Work): void;
   /** Counts bytes that work has written. */
   wrote(bytes: number): void;
+  /** Whether the work that goes on should wait for a later turn. */
+  readonly isOver: boolean;
 }
 
 /** Returns the turns of the event loop. Virtual time has none: there, all work runs at once. */
@@ -68,6 +70,7 @@ const virtualTurns: Turns = {
   later: (work) => work(),
   drop: () => undefined,
   wrote: () => undefined,
+  isOver: false,
 };
 
 /** Emits each value in a turn, in the context of the subscriber. Drops those that come while one waits. */
@@ -99,8 +102,11 @@ export class LoopTurns implements Turns {
     late: new Set(),
     replay: new Set(),
   };
+  /** How many works wait. */
+  #count = 0;
   /** What this turn has cost. */
   #bytes = 0;
+  #endAt = 0;
   #isEnding = false;
 
   /** @param now - a monotonic clock, in ms */
@@ -109,7 +115,8 @@ export class LoopTurns implements Turns {
   }
 
   run(work: Work, lane: Lane): void {
-    if (this.#bytes < most.bytes && this.#isNext(lane) && !this.#isWaiting(work)) this.#do(work, lane);
+    const hasRoom = this.#bytes < most.bytes;
+    if (hasRoom && (this.#count === 0 || (this.#isNext(lane) && !this.#isWaiting(work)))) this.#do(work, lane);
     else this.later(work, lane);
   }
 
@@ -117,15 +124,24 @@ export class LoopTurns implements Turns {
     // A client that waits for a part of its replay gets the live events after it.
     if (this.#isWaiting(work)) return;
     this.#waiting[lane].add(work);
+    this.#count += 1;
     this.#endTurn();
   }
 
   drop(work: Work): void {
-    for (const lane of lanes) this.#waiting[lane].delete(work);
+    for (const lane of lanes) this.#take(work, lane);
   }
 
   wrote(bytes: number): void {
     this.#bytes += bytes;
+  }
+
+  get isOver(): boolean {
+    return this.#bytes >= most.bytes || this.#now() >= this.#endAt;
+  }
+
+  #take(work: Work, lane: Lane): void {
+    if (this.#waiting[lane].delete(work)) this.#count -= 1;
   }
 
   #isNext(lane: Lane): boolean {
@@ -141,7 +157,9 @@ export class LoopTurns implements Turns {
   }
 
   #do(work: Work, lane: Lane): void {
-    this.#endTurn();
+    // The live work of a turn is one pass over all pages, unless it has to wait: a small pass needs no end of its turn.
+    if (lane !== 'live') this.#endTurn();
+    else if (!this.#isEnding) this.#endAt = this.#now() + most.ms;
     this.#bytes += costs[lane];
     work();
   }
@@ -149,27 +167,28 @@ export class LoopTurns implements Turns {
   #endTurn(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
+    this.#endAt = this.#now() + most.ms;
     runIn(this.#home, () => setImmediate(() => this.#begin()));
   }
 
   #begin(): void {
     this.#isEnding = false;
     this.#bytes = 0;
-    const endAt = this.#now() + most.ms;
-    const isOver = () => this.#bytes >= most.bytes || this.#now() >= endAt;
-    for (const lane of lanes) this.#serve(lane, isOver);
+    this.#endAt = this.#now() + most.ms;
+    for (const lane of lanes) this.#serve(lane);
+    if (this.#count > 0) this.#endTurn();
   }
 
   /** Does the work of a lane until the turn is over, but one piece at least: no lane waits for another one for ever. */
-  #serve(lane: Lane, isOver: () => boolean): void {
+  #serve(lane: Lane): void {
     const works = this.#waiting[lane];
     // Work that waits again is behind these, for a later turn.
     let left = works.size;
     for (const work of works) {
-      works.delete(work);
+      this.#take(work, lane);
       this.#do(work, lane);
       left -= 1;
-      if (left === 0 || isOver()) return;
+      if (left === 0 || this.isOver) return;
     }
   }
 }

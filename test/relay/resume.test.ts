@@ -42,6 +42,7 @@ class Replica {
     const hub = {
       ...{
         joined: 0,
+        home: undefined,
         scheduler: this.#scheduler,
         turns: turnsOf(this.#scheduler),
         heartbeats$: NEVER,
@@ -53,7 +54,14 @@ class Replica {
     const client = new RelayClient(this.run, hub, { lastEventId, sinceMs }, undefined);
     const next = (isFull = () => false): RelayMessage[] => {
       const sent: RelayMessage[] = [];
-      client.send((message) => sent.push(message), isFull);
+      client.send({
+        isOver: false,
+        get isFull() {
+          return isFull();
+        },
+        send: (message) => void sent.push(message),
+        write: (block) => void sent.push(block.messageOf(undefined)),
+      });
       return sent;
     };
     return { client, behind, next, read: () => [...next(), ...[client.watermark() ?? []].flat()] };

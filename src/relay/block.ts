@@ -1,0 +1,92 @@
+import { writeEventLine } from '../protocol/event-line.js';
+import type { Checkpoint } from './chunk.js';
+import { dataIn, endOfId, idField, type RelayMessage, withStream } from './relay-message.js';
+
+/** Where pages are that have received a block. */
+export interface Reached {
+  readonly end: Checkpoint;
+  /** The last watermark that they received. */
+  readonly watermark: number;
+  /** The time that they have reached, in epoch ms. */
+  readonly reached: number;
+}
+
+/** A message of the log that any number of pages receive. It's encoded once: each page writes the same bytes. */
+export class Block implements Reached {
+  /** The offset of its first event. */
+  readonly from: number;
+  readonly end: Checkpoint;
+  readonly watermark: number;
+  readonly reached: number;
+  /** The id of the message, without the name of a stream. */
+  readonly id: string;
+  /** The message as Server-Sent Events. */
+  readonly bytes: Buffer;
+  #open: Buffer | undefined;
+  #message: RelayMessage | undefined;
+
+  /** @param fields - the lines of its events, as `dataFields` writes them */
+  constructor(from: number, { end, watermark, reached }: Reached, fields: readonly Buffer[], id: string) {
+    this.from = from;
+    this.end = end;
+    this.watermark = watermark;
+    this.reached = reached;
+    this.id = id;
+    const last = watermark === -Infinity ? idField(id) : `data: {"type":"watermark","at":${watermark}}\n${idField(id)}`;
+    this.bytes = joined(fields, last);
+  }
+
+  /** The message up to its id. A stream with a name writes its own {@link endOfId} after it. */
+  get open(): Buffer {
+    return (this.#open ??= this.bytes.subarray(0, -endOfId(undefined).length));
+  }
+
+  /** The message, for clients that aren't written to. HTTP only needs the bytes, so the text is created on demand. */
+  messageOf(stream: string | undefined): RelayMessage {
+    const { id, bytes } = this;
+    let data: string | undefined;
+    this.#message ??= {
+      id,
+      get data() {
+        return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - idField(id).length)));
+      },
+    };
+    const message = this.#message;
+    if (stream === undefined) return message;
+    return {
+      id: withStream(id, stream),
+      get data() {
+        return message.data;
+      },
+    };
+  }
+}
+
+/** Many blocks share this memory: to allocate some for each costs more than to copy its lines. */
+let memory = Buffer.alloc(0);
+let used = 0;
+const memoryBytes = 64 * 1024;
+
+/** Joins lines with the ASCII text that ends their message. */
+const joined = (fields: readonly Buffer[], last: string): Buffer => {
+  let length = last.length;
+  for (const each of fields) length += each.length;
+  if (used + length > memory.length) {
+    memory = Buffer.allocUnsafeSlow(Math.max(memoryBytes, length));
+    used = 0;
+  }
+  const from = used;
+  for (const each of fields) {
+    memory.set(each, used);
+    used += each.length;
+  }
+  used += memory.write(last, used, 'latin1');
+  return memory.subarray(from, used);
+};
+
+/** Appends a watermark, if there is one. Clients use it to close windows. */
+export const withWatermark = (lines: string, at: number): string => {
+  if (at === -Infinity) return lines;
+  const watermark = writeEventLine({ type: 'watermark', at });
+  return lines === '' ? watermark : `${lines}\n${watermark}`;
+};
