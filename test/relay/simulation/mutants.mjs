@@ -70,6 +70,14 @@ relay/relay-client.ts, seed 1
 relay/resume.ts, seed 321
 -at: sent > 0 ? at : at - 1
 +at: at - 1
+# a page that was too slow for a block is still live
+relay/page.ts, seed 7
+-block.from !== this.#next || this.#output.isFull ||
++this.#next < 0 || this.#output.isFull ||
+# a page that lacks its gap is live
+relay/relay-client.ts, seed 1
+-resume.from === 'here' && pendingGapFrom === undefined
++resume.from === 'here'
 # a page that joins has all frames of that ms
 protocol/feed-state.ts, seed 3, windows of 5 ms
 -completeFrom: at + 1 }
