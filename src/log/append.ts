@@ -52,6 +52,7 @@ export const appended = <E>(source: Observable<E>, { path, onError, open, closin
     const failures = failuresOf(onError);
     let isOver = false;
     const opened = open(failures.fail, () => isOver);
+    let current: Writer | undefined;
     // `close()` waits for each end, also that of a source.
     const ends = (ended: void | Promise<void>): Observable<never> => {
       if (ended === undefined) return EMPTY;
@@ -61,10 +62,12 @@ export const appended = <E>(source: Observable<E>, { path, onError, open, closin
     const end = (): void => {
       isOver = true;
       failures.unsubscribed();
-      ends(opened instanceof Promise ? opened.then((writer) => writer.end(), noop) : opened.end());
+      // At once: the next call of the subscriber may close the connection.
+      ends(current ? current.end() : Promise.resolve(opened).then((writer) => writer.end(), noop));
     };
     const writers$ = opened instanceof Promise ? from(opened).pipe(takeUntil(closing$)) : of(opened);
     return writers$.pipe(
+      tap((writer) => (current = writer)),
       switchMap((writer) => written(source.pipe(takeUntil(closing$)), writer, ends)),
       takeUntil(failures.failed),
       finalize(end),

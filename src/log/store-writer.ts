@@ -4,7 +4,7 @@
 // Never: a record before it's certain that nobody else writes the log, or more than `maxWaitingBytes` in memory.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { firstValueFrom, skip, Subscription, timeout } from 'rxjs';
+import { firstValueFrom, skipWhile, Subscription, timeout } from 'rxjs';
 import { newLine, type Place, startOf } from '../protocol/place.js';
 import type { Fail } from './append.js';
 import { recordLine } from './lines.js';
@@ -138,7 +138,8 @@ export class StoreWriter {
       }),
     );
     this.#others.add(
-      log.engine.connected$.pipe(skip(1)).subscribe({
+      // It's connected: only after an outage it must ask what the store has.
+      log.engine.connected$.pipe(skipWhile(Boolean)).subscribe({
         next: (isConnected) => isConnected && this.#line.retry(),
         error: (error: unknown) => this.#closed(error),
         complete: () => this.#closed(new Error('its connection was closed')),
