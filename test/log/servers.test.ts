@@ -8,13 +8,13 @@ import { defer, lastValueFrom, NEVER, startWith, Subject, take } from 'rxjs';
 import type { FeedLog, LogError, LogRecord } from '../../src/log/index.js';
 import { startOf } from '../../src/protocol/place.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
-import { waitFor } from '../support/wait-for.js';
+import { startLimitMs, waitFor } from '../support/wait-for.js';
 import { type Intruder, type LogClient, logServers } from './log-servers.js';
 import { all, append, done, follow, frame, frames, gapsOf, offsetsOf } from './support.js';
 import { opened, short, startWriter, texts, textsOf } from './support.js';
 
 const kinds = ['nats', 'redis'] as const;
-const limitMs = 12_000;
+const limitMs = startLimitMs;
 
 /** A writer that notes its failures and goes on. */
 const startNoting = (log: FeedLog) => {

@@ -14,7 +14,7 @@ export const connectTo = async (place, options = {}) => {
   if (kind === 'redis') {
     const redis = new Redis(Number(ports), '127.0.0.1', { retryStrategy: () => 50 });
     redis.on('error', () => undefined);
-    return { log: redisLog(redis, { name: 'market', ...options }), close: () => redis.quit() };
+    return { log: redisLog(redis, { name: 'market', ...options }), close: () => redis.disconnect() };
   }
   const servers = ports.split(',').map((port) => `127.0.0.1:${port}`);
   const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
