@@ -56,7 +56,7 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
           return { store, head, release };
         }
         // Another one was faster.
-        if (end !== undefined && end.gen >= head.gen) throw inUse(log);
+        if (end !== undefined && (end.gen !== last?.gen || end.writer !== last.writer)) throw inUse(log);
         faults.failed(problem);
       } catch (error) {
         if (error instanceof LogError) throw error;
