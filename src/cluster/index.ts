@@ -10,5 +10,5 @@ export type { Head, Place, PositionedFeed } from '../protocol/place.js';
 export type { ClusterEvent, EngineOperation, EngineRecovered, EngineRefused, OwnerChanged } from '../protocol/event.js';
 export type { Role } from './election/election.js';
 export type { ClusterEngine, EngineFailure, Reply, StoredKey } from './engine.js';
-export type { HeadOf, LineExtent, LineStore, LineRefusal, Stored } from '../log/line-store.js';
+export type { HeadOf, LineExtent, LineSpec, LineStore, LineRefusal, Stored } from '../log/line-store.js';
 export { memoryEngine } from './engine.js';

@@ -28,7 +28,7 @@ export interface LineStore {
   end(): Promise<Head | undefined>;
   /**
    * Stores a message after the one that was appended last, or after the last `end()`, without waiting: if one is
-   * refused, so are all that follow, until `end()` is called again. Subscribers of its {@link liveSubject}
+   * refused, so are all that follow, until `end()` is called again. Subscribers of its subject
    * receive it, also if the store refuses it; but a store may keep the messages of a replaced owner from them. Generations
    * begin with 1.
    *

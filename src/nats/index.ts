@@ -5,4 +5,5 @@
  */
 export { natsEngine, type NatsEngineOptions } from './nats-engine.js';
 export { jetStreamLog, type JetStreamLogOptions } from './jet-stream-log.js';
+export type { EngineLogOptions } from '../log/engine-log.js';
 export type { FeedLog } from '../log/feed-log.js';

@@ -5,4 +5,5 @@
  */
 export { redisEngine, type RedisEngineOptions } from './redis-engine.js';
 export { redisLog, type RedisLogOptions } from './redis-log.js';
+export type { EngineLogOptions } from '../log/engine-log.js';
 export type { FeedLog } from '../log/feed-log.js';

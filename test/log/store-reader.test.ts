@@ -52,6 +52,10 @@ describe('a reader of a log in a store', () => {
     const [before, at] = [reads, performance.now()];
     await waitFor(() => heard() >= enough || performance.now() - at > 2_000);
     expect((reads - before) / ((performance.now() - at) / 1_000)).toBeLessThan(20);
+    isLost = false;
+    await writer.end();
+    // What it never got is a gap once something follows.
+    await waitFor(() => reader.records.some(({ type }) => type === 'gap'));
     reader.stop();
   });
 });
