@@ -42,6 +42,11 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
   const writer = randomBytes(6).toString('hex');
   const store = log.engine.line(log.spec);
   let release: (() => void) | undefined;
+  let closed: LogError | undefined;
+  const close = (error: unknown = new Error('its connection was closed')): void => {
+    closed = refusedBy(log, 'write', error);
+  };
+  const watching = log.engine.connected$.subscribe({ error: close, complete: () => close() });
   try {
     while (!isOver()) {
       try {
@@ -60,6 +65,8 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
         faults.failed(problem);
       } catch (error) {
         if (error instanceof LogError) throw error;
+        // Nothing answers any more.
+        if (closed !== undefined) throw closed;
         faults.failed(error);
       }
       await delay(retryMs);
@@ -69,6 +76,8 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
     faults.worked();
     release?.();
     throw error;
+  } finally {
+    watching.unsubscribe();
   }
 };
 

@@ -1,6 +1,6 @@
 // What the parts of a log in a store share: its place on a broker, who has a role, and what the broker refuses.
 import { setTimeout as delay } from 'node:timers/promises';
-import { noop, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { printable } from '../protocol/printable.js';
 import { logErrors, LogError } from './log-error.js';
 import type { LineSpec, LineStore } from './line-store.js';
@@ -107,6 +107,7 @@ export const takeRole = async (log: StoredLog, role: string): Promise<(() => voi
   const { engine, name } = log;
   const subject = `rtf.log.${name}.${role}`;
   const refused = (error: unknown): LogError => {
+    if (error instanceof LogError) return error;
     const advice = `Give the user permission to publish and to subscribe to ${subject}.`;
     const { message } = refusalIn(error);
     const problem = `The broker refuses the subject ${subject}: ${printable(message)}.`;
@@ -125,9 +126,9 @@ export const takeRole = async (log: StoredLog, role: string): Promise<(() => voi
   let refusal: LogError | undefined;
   const subscription = engine
     .respond(subject, () => noData)
-    .subscribe({ error: (error: unknown) => (refusal = refused(error)) });
+    .subscribe({ error: (error: unknown) => (refusal ??= refused(error)) });
   // A broker that refuses the subscription says so before it answers. The others wouldn't see who has the role.
-  await ask().catch(noop);
+  await ask().catch((error: unknown) => (refusal ??= refused(error)));
   if (refusal === undefined) return () => subscription.unsubscribe();
   subscription.unsubscribe();
   throw refusal;
