@@ -12,7 +12,7 @@ import { cutEngine } from '../cluster/support/cut-engine.js';
 import { cases } from '../support/cases.js';
 import { createChance, type Chance } from '../simulation/chance.js';
 import { waitFor } from '../support/wait-for.js';
-import { all } from './support.js';
+import { all, follow, startWriter } from './support.js';
 
 /** A server in memory that can lose its newest messages, and the connections of processes to it, which can be cut. */
 const startServer = () => {
@@ -33,7 +33,11 @@ const startServer = () => {
     const parts = { path: `log ${Math.random()}`, isAway: () => true, cursorKey: (name: string) => name };
     return { client, log: engineLog({ ...parts, engine: client }, { name: 'market' }) };
   };
-  return { connect, lose: (count: number) => memory.messages.splice(memory.messages.length - count, count) };
+  return {
+    connect,
+    size: () => memory.messages.length,
+    lose: (count: number) => memory.messages.splice(memory.messages.length - count, count),
+  };
 };
 
 type Server = ReturnType<typeof startServer>;
@@ -163,4 +167,31 @@ it('loses nothing that was confirmed, repeats nothing, and counts the rest, what
   const seeds = Array.from({ length: cases(40) }, (_, n) => n + 1);
   const results = await Promise.all(seeds.map(async (seed) => ({ seed, problems: await runWorld(seed) })));
   expect(results.filter(({ problems }) => problems.length > 0)).toEqual([]);
+});
+
+it('never takes a generation again that the server has lost: a reader of it gets a gap, and what follows', async () => {
+  const server = startServer();
+  const following = follow(server.connect().log);
+  const begin = async (...numbers: readonly number[]) => {
+    const { client, log } = server.connect();
+    const writer = startWriter(log);
+    writer.send({ type: 'opened', at: 1_000 + numbers[0]!, feed: 'market', connection: 1 }, ...numbers.map(frame));
+    await waitFor(() => following.records.some((record) => numberOf(record) === numbers.at(-1)));
+    return { client, log, end: writer.end };
+  };
+  const first = await begin(1, 2, 3);
+  await first.end();
+  const stored = server.size();
+  const lost = await begin(4, 5, 6, 7, 8);
+  lost.client.cut();
+  server.lose(server.size() - stored);
+  const next = await begin(9, 10);
+  await next.end();
+  const seen = following.records.slice(following.records.findIndex((record) => numberOf(record) === 8) + 1);
+  expect(seen.findIndex(({ type }) => type === 'gap')).toBeLessThan(seen.findIndex(({ type }) => type === 'frame'));
+  expect(seen.filter(({ type }) => type === 'frame').map(numberOf)).toEqual([9, 10]);
+  expect((await all(next.log)).filter(({ type }) => type === 'frame').map(numberOf)).toEqual([1, 2, 3, 9, 10]);
+  following.stop();
+  lost.client.restore();
+  await lost.log.close();
 });
