@@ -53,8 +53,6 @@ const rows = {
       'log/line-store.ts',
       'log/line-writer.ts',
       'log/refusal.ts',
-      'type log/feed-log.ts',
-      'type log/options.ts',
       'rxjs',
       'io-ts',
       'node:',

@@ -45,7 +45,7 @@ const handlers = {
 };
 cluster.events$.subscribe(handlers);
 cluster
-  .append(feedLog(log, { maxBytes: 200e6 }))
+  .whileOwner(feedLog(log, { maxBytes: 200e6 }).append())
   .pipe(retry({ delay: 100 }))
   .subscribe();
 cluster.status$.subscribe((status) => process.send({ status, at: Date.now() }));

@@ -1,4 +1,4 @@
-import { BehaviorSubject, filter, map, Observable } from 'rxjs';
+import { BehaviorSubject, filter, map, Observable, type OperatorFunction } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
 import { showEvents } from '../feed/diagnostics.js';
 import { contextHere, inOwnContext, runIn, shareIn } from '../operators/items/async-context.js';
@@ -10,13 +10,11 @@ import { checkFeed } from '../protocol/contract.js';
 import type { PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import type { FeedLog } from '../log/feed-log.js';
-import type { AppendOptions } from '../log/options.js';
-import { appendOwned } from './append.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
 import { type ClusterStatus, type ElectionStatus, firstStatus, leftStatus } from './status.js';
+import { whileOwner } from './while-owner.js';
 
 /** Shares one feed between any number of processes, although the account gets a single connection. */
 export interface FeedCluster extends PositionedFeed {
@@ -34,16 +32,19 @@ export interface FeedCluster extends PositionedFeed {
   /** Emits the status at once, and each change. Never completes. */
   readonly status$: Observable<ClusterStatus>;
   /**
-   * Appends the frames and events of the feed to a log while this replica owns the connection, and emits what it
-   * appends. When another replica takes over, that one appends in its place, so each is in the log once.
+   * Runs an operator on the frames and events of the feed while this replica owns the connection, and emits what it
+   * emits. When another replica takes over, its operator goes on, so only one runs at a time: `append` of a log, for
+   * example, keeps each frame once.
    *
-   * Completes never. Errors with a `LogError`: `log-fenced` if this replica has lost the ownership, or stood still so
-   * long that it may have; what arrives then isn't appended. Subscribe again: it appends when it owns the next time.
-   * `log-in-use` if another process keeps the folder locked; the others as described at `append` of the log.
+   * Each time this replica owns, it subscribes anew: `operator` begins with the first event of that time, which is
+   * `owner-changed` if another replica owned before. It unsubscribes when another one owns, or when the connection has
+   * ended. Completes never, also if the operator does. Errors with what the operator errors with, except that it tries
+   * for 2 s to subscribe to a log whose previous writer still closes (`log-in-use`), while events wait. Errors with a
+   * `LogError` with the code `log-fenced` if this process stood still so long that another replica may own; what
+   * arrives then is dropped. Subscribe again: it goes on when it owns the next time.
    *
-   * @param log - a folder if all replicas run on one machine; otherwise an engine that they share
-   * @param options - the options of `append` of the log
-   * @throws TradeFeedError with code `invalid-options`, from the call itself
+   * @param operator - for example `log.append()`: of a folder if all replicas run on one machine, otherwise of a log on
+   *   a server that they share
    * @example
    * ```ts
    * import { retry, tap } from 'rxjs';
@@ -56,12 +57,12 @@ export interface FeedCluster extends PositionedFeed {
    * });
    * cluster.frames$.subscribe();
    * cluster
-   *   .append(feedLog('./market'))
+   *   .whileOwner(feedLog('./market').append())
    *   .pipe(tap({ error: console.error }), retry({ delay: 1_000 }))
    *   .subscribe();
    * ```
    */
-  append(log: Pick<FeedLog, 'append'>, options?: AppendOptions): Observable<FeedEvent | ClusterEvent>;
+  whileOwner<R>(operator: OperatorFunction<FeedEvent | ClusterEvent, R>): Observable<R>;
   /**
    * Gives the ownership away before a shutdown. Resolves when another replica has it, or when there's no other one, at
    * most after `handOverMs`. This replica then follows until its subscribers unsubscribe.
@@ -163,7 +164,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     get position() {
       return replica?.position;
     },
-    append: (log, options) => appendOwned(owned, log, options),
+    whileOwner: (operator) => whileOwner(owned, operator),
     handOver: () => runIn(home, async () => replica?.handOver()),
     resume: () =>
       runIn(home, async () => {

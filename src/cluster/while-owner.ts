@@ -1,9 +1,9 @@
-// Appends to a log while this replica owns the connection.
+// Runs an operator, such as `append` of a log, while this replica owns the connection.
 //
-// Two things fence off an owner that has lost its generation. The first is the log: a folder has a lock, which even a
-// suspended process keeps, and a store takes nothing of a writer that was replaced. The second is this operator: after a process stood
-// still, its sockets may hold frames from before its connection was replaced. It drops them, because that time belongs
-// to another owner.
+// An owner that has lost its generation is fenced off twice. The first fence is the log: a folder has a lock, which even
+// a suspended process keeps, and a store takes nothing of a writer that was replaced. The second is this operator: after
+// a process stood still, its sockets may hold frames from before its connection was replaced. It drops them, because
+// that time belongs to another owner.
 import {
   asyncScheduler,
   defer,
@@ -14,6 +14,7 @@ import {
   map,
   merge,
   type Observable,
+  type OperatorFunction,
   retry,
   startWith,
   subscribeOn,
@@ -21,9 +22,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import type { FeedLog } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
-import type { AppendOptions } from '../log/options.js';
 import { timing } from './election/timing.js';
 
 interface Owned<E> {
@@ -36,15 +35,12 @@ interface Owned<E> {
   readonly maxStallMs: number;
 }
 
-/** Appends the events that this replica emits as the owner, and forwards them. */
-export const appendOwned = <E>(
+/** Runs an operator on the events of each generation that this replica emits as the owner. */
+export const whileOwner = <E, R>(
   { events$, account, generation, maxStallMs }: Owned<E>,
-  log: Pick<FeedLog, 'append'>,
-  options: AppendOptions | undefined,
-): Observable<E> => {
-  // Wrong options are refused now, and what the log needs is loaded, not only when this replica owns.
-  log.append(options);
-  return defer(() => {
+  operator: OperatorFunction<E, R>,
+): Observable<R> =>
+  defer(() => {
     let lookedAt = performance.now();
     let owned: number | undefined;
     const look = (...events: readonly E[]) => {
@@ -58,19 +54,12 @@ export const appendOwned = <E>(
     const looks$ = merge(events$.pipe(map((event) => look(event))), interval(timing.beatMs).pipe(map(() => look())));
     return looks$.pipe(
       distinctUntilChanged((one, other) => one.generation === other.generation),
-      switchMap(({ events, generation }) =>
-        generation === undefined ? EMPTY : onceFree(events, events$, log.append(options)),
-      ),
+      switchMap(({ events, generation }) => (generation === undefined ? EMPTY : onceFree(events, events$, operator))),
     );
   });
-};
 
-/** Appends events, then those that follow. They wait while the previous owner's writer closes. */
-const onceFree = <E>(
-  first: readonly E[],
-  events$: Observable<E>,
-  append: (source: Observable<E>) => Observable<E>,
-): Observable<E> =>
+/** Runs an operator on events and those that follow. They wait while the previous owner's writer closes. */
+const onceFree = <E, R>(first: readonly E[], events$: Observable<E>, operator: OperatorFunction<E, R>): Observable<R> =>
   defer(() => {
     const waiting = [...first];
     const holding = events$.subscribe({ next: (event) => waiting.push(event), error: () => undefined });
@@ -81,7 +70,7 @@ const onceFree = <E>(
     const delay = (error: unknown): Observable<unknown> =>
       error instanceof LogError && error.code === 'log-in-use' ? timer(timing.folderRetryMs) : throwError(() => error);
     return source$.pipe(
-      append,
+      operator,
       // To open a log takes a while, so this owner's first messages leave before that.
       subscribeOn(asyncScheduler),
       retry({ count: timing.folderInUseMs / timing.folderRetryMs, delay }),
@@ -91,7 +80,7 @@ const onceFree = <E>(
 
 const stoodStill = (account: string, stallMs: number): LogError => {
   const problem =
-    `This replica of '${account}' stood still for ${Math.round(stallMs)} ms, so another one may own the connection ` +
-    'and append. Subscribe again: it appends when it owns.';
+    `This replica of '${account}' stood still for ${Math.round(stallMs)} ms, so another one may own the connection. ` +
+    'Subscribe again: it goes on when it owns.';
   return new LogError('log-fenced', problem, { path: account });
 };

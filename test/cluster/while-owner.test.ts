@@ -1,7 +1,8 @@
 /** @lane clock */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { defer, retry, Subscription, tap } from 'rxjs';
-import { feedLog, type FeedLog, LogError } from '../../src/log/index.js';
+import { defer, map, type Observable, retry, Subscription, tap, throwError } from 'rxjs';
+import { type FeedLog, LogError } from '../../src/log/index.js';
+import type { ClusterEvent, FeedEvent } from '../../src/protocol/event.js';
 import { waitFor } from '../support/wait-for.js';
 import { startTestCluster, type TestReplica } from './support/replicas.js';
 
@@ -14,7 +15,7 @@ const sharedLog = () => {
       const writer = (last += 1);
       return source.pipe(
         tap((event) => {
-          if (writer < last) throw new LogError('log-fenced', `Writer ${last} appends.`, { path: 'market' });
+          if (writer < last) throw new LogError('log-fenced', `Writer ${last} operators.`, { path: 'market' });
           const { type, text } = event as { readonly type: string; readonly text?: () => string };
           records.push(`${writer} ${text?.call(event) ?? type}`);
         }),
@@ -25,19 +26,19 @@ const sharedLog = () => {
   return { append, records, has, texts: () => records.filter((each) => /\d \d/.test(each)) };
 };
 
-let appends = new Subscription();
+let operators = new Subscription();
 beforeEach(() => {
-  appends = new Subscription();
+  operators = new Subscription();
 });
-afterEach(() => appends.unsubscribe());
+afterEach(() => operators.unsubscribe());
 
 /** Appends in a replica. Collects the codes of its errors, and goes on after each. */
 const appending = ({ cluster }: TestReplica, log: Pick<FeedLog, 'append'>) => {
   const codes: string[] = [];
   const failed = ({ code }: LogError): unknown => codes.push(code);
-  appends.add(
+  operators.add(
     cluster
-      .append(log)
+      .whileOwner(log.append())
       .pipe(tap({ error: failed }), retry({ delay: 1 }))
       .subscribe(),
   );
@@ -65,14 +66,46 @@ describe('the owner of a cluster', () => {
     expect(codes).toEqual([[], [], []]);
   });
 
-  it('learns at once that an option is wrong, although it does not own yet', async () => {
+  it('runs any operator from its first event on, and ends it with the ownership', async () => {
     await using test = await startTestCluster();
-    const { cluster } = test.start('a', { canOwn: false });
-    const wrong = () => cluster.append(feedLog('market'), { onError: 5 as never });
-    expect(wrong).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'onError' }));
+    const [first, second] = [test.start('a'), test.start('b')];
+    const owner = await test.owner(first, second);
+    const other = owner === first ? second : first;
+    const types = (events$: Observable<FeedEvent | ClusterEvent>) => events$.pipe(map(({ type }) => type));
+    const before: string[] = [];
+    const after: string[] = [];
+    operators.add(owner.cluster.whileOwner(types).subscribe((type) => before.push(type)));
+    operators.add(other.cluster.whileOwner(types).subscribe((type) => after.push(type)));
+    test.push('1');
+    await waitFor(() => before.includes('frame'), { what: () => before.join() });
+    await owner.cluster.handOver();
+    await waitFor(() => after.includes('opened'), { what: () => after.join() });
+    test.push('2');
+    await waitFor(() => after.includes('frame'), { what: () => after.join() });
+    expect(after[0]).toBe('owner-changed');
+    expect(before.filter((type) => type === 'frame')).toEqual(['frame']);
+    expect(after.filter((type) => type === 'frame')).toEqual(['frame']);
   });
 
-  it('opens the log only after its first messages have left', async () => {
+  it('keeps its events while the writer of the previous owner still closes', async () => {
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
+    const log = sharedLog();
+    let refusals = 0;
+    const append: FeedLog['append'] = () => (source) =>
+      defer(() => {
+        if (refusals === 3) return source.pipe(log.append());
+        test.push(String((refusals += 1)));
+        return throwError(() => new LogError('log-in-use', 'The previous owner operators.', { path: 'market' }));
+      });
+    const codes = appending(replica, { append });
+    test.push('0');
+    await log.has('1 3');
+    expect(log.texts()).toEqual(['1 0', '1 1', '1 2', '1 3']);
+    expect(codes).toEqual([]);
+  });
+
+  it('opens a log only after its first messages have left', async () => {
     await using test = await startTestCluster();
     const [first, second] = [test.start('a'), test.start('b')];
     const owner = await test.owner(first, second);
@@ -83,8 +116,8 @@ describe('the owner of a cluster', () => {
         order.push('log');
         return source;
       });
-    appends.add(cluster.append({ append }).subscribe());
-    appends.add(cluster.events$.subscribe(({ type }) => order.push(type)));
+    operators.add(cluster.whileOwner(append()).subscribe());
+    operators.add(cluster.events$.subscribe(({ type }) => order.push(type)));
     await owner.cluster.handOver();
     await waitFor(() => order.includes('log'), { what: () => order.join() });
     const seen = order.filter((each) => ['owner-changed', 'opened', 'log'].includes(each));
