@@ -37,6 +37,8 @@ export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 /** What `append` needs of a log. */
 interface Appendable extends AppendSettings {
   readonly path: string;
+  /** Leads to the log, unless it's a folder. */
+  readonly connection?: object;
   /** Opens a writer. @param isOver - whether nobody needs it any more */
   readonly open: (fail: Fail, isOver: () => boolean) => Writer | Promise<Writer>;
   /** Ends what is appended. */
@@ -47,7 +49,10 @@ interface Appendable extends AppendSettings {
  * Opens a writer, and writes a source to it until that ends, the writer fails, or the subscriber leaves. The source is
  * subscribed to once it's certain that the writer may write: the connection of an account evicts another one.
  */
-export const appended = <E>(source: Observable<E>, { path, onError, open, closing$ }: Appendable): Observable<E> =>
+export const appended = <E>(
+  source: Observable<E>,
+  { path, connection, onError, open, closing$ }: Appendable,
+): Observable<E> =>
   defer(() => {
     const failures = failuresOf(onError);
     let isOver = false;
@@ -56,7 +61,7 @@ export const appended = <E>(source: Observable<E>, { path, onError, open, closin
     // `close()` waits for each end, also that of a source.
     const ends = (ended: void | Promise<void>): Observable<never> => {
       if (ended === undefined) return EMPTY;
-      closes(path, ended);
+      closes(path, ended, connection);
       return from(ended).pipe(ignoreElements());
     };
     const end = (): void => {

@@ -64,6 +64,8 @@ export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'close'>;
 export interface ReadableLog {
   /** The folder, or the name of the stream. */
   readonly path: string;
+  /** Leads to the log, unless it's a folder. */
+  readonly connection?: object;
   readonly now: () => number;
   readonly openReader: (settings: ReaderSettings) => OpenedReader;
   readonly openCursor: (name: string) => Cursor | Promise<Cursor>;
@@ -120,9 +122,10 @@ export const consume$ = (
         );
         return () => {
           reader?.close();
-          closes(key, ended.catch(noop));
+          closes(key, ended.catch(noop), log.connection);
         };
       }),
+    log.connection,
   );
 };
 

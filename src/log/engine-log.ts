@@ -41,19 +41,26 @@ export const engineLogRules: Readonly<Record<keyof EngineLogOptions, Rule>> = {
   maxWaitingBytes: bytesRule,
 };
 
+/** What a log needs to know of its broker. */
+interface Broker extends Pick<StoredLog, 'path' | 'connection' | 'cursorKey' | 'isAway'> {
+  readonly engine: LogEngine;
+  /** Whether the connection was closed for good. Then nothing is away. */
+  readonly isClosed: () => boolean;
+}
+
 /** Opens a log in a store of an engine. The options are validated. */
 export const engineLog = (
-  {
-    engine,
-    path,
-    isAway,
-    cursorKey,
-  }: Pick<StoredLog, 'path' | 'isAway' | 'cursorKey'> & { readonly engine: LogEngine },
+  broker: Broker,
   { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
 ): FeedLog => {
-  const spec = { kind: 'log', name, headOf: logHeadOf, ...limits } as const;
-  const isAwayNow = (error: unknown): boolean => !(error instanceof LogError) && isAway(error);
-  const log: StoredLog = { name, path, isAway: isAwayNow, cursorKey, engine: engine as StoredLog['engine'], spec };
+  const { path, connection } = broker;
+  const log: StoredLog = {
+    ...broker,
+    name,
+    spec: { kind: 'log', name, headOf: logHeadOf, ...limits },
+    engine: broker.engine as StoredLog['engine'],
+    isAway: (error) => !(error instanceof LogError) && !broker.isClosed() && broker.isAway(error),
+  };
   const closing$ = new Subject<void>();
   const open = async (fail: Fail, isOver: () => boolean) => {
     const faults = new StoreFaults(log, (error) => fail(error));
@@ -62,11 +69,11 @@ export const engineLog = (
   return {
     append: (options = {}) => {
       const { onError } = { ...appendDefaults, ...validated(options, appendRules) };
-      return (source) => onceClosed(path, () => appended(source, { path, onError, open, closing$ }));
+      const appendable = { path, connection, onError, open, closing$ };
+      return (source) => onceClosed(path, () => appended(source, appendable), connection);
     },
     ...readingOf({
-      path,
-      now: Date.now,
+      ...{ path, connection, now: Date.now },
       openReader: (settings) => new StoreReader(log, settings),
       openCursor: (consumer) => openStoreCursor(log, consumer),
       newest: (reader) => (reader as StoreReader).end,
@@ -74,7 +81,7 @@ export const engineLog = (
     committed: (consumer) => committedInStore(log, consumer),
     close: () => {
       closing$.next();
-      return whenClosed(path);
+      return whenClosed(path, connection);
     },
   };
 };

@@ -69,11 +69,10 @@ export class LineWriter {
 
   /** Handles what the store says. */
   stored(stored: Stored): void {
+    // While it finishes, the last answers still come.
+    if ('upTo' in stored && !this.#isOver()) this.#forget(stored.upTo);
     if (this.#state !== 'writing') return;
-    if ('upTo' in stored) {
-      this.#forget(stored.upTo);
-      return this.#worked();
-    }
+    if ('upTo' in stored) return this.#worked();
     if (stored.refused !== 'fenced') this.#handlers.refused(stored.error);
     this.#state = 'recovering';
     this.#tryLater();

@@ -31,25 +31,40 @@ export const lockFile: LockFile = advisoryLock(loadNativeLock);
 /** Loads what a lock needs. Whoever locks learns why that fails. */
 export const prepareLocks = (): void => void tryCall(loadNativeLock);
 
-/** What still closes in this process: the next writer or consumer waits for it, instead of being refused. */
-const closing = new Map<string, Promise<unknown>>();
+/**
+ * What still closes in this process: the next writer or consumer waits for it, instead of being refused. Logs of one name
+ * on two servers have nothing to do with each other, so each connection has its own; all folders are in one place.
+ */
+const closing = new WeakMap<object, Map<string, Promise<unknown>>>();
+const thisMachine = {};
+
+const closingOver = (connection: object): Map<string, Promise<unknown>> => {
+  const known = closing.get(connection) ?? new Map<string, Promise<unknown>>();
+  closing.set(connection, known);
+  return known;
+};
 
 /** Says that a path is in use until a promise resolves. */
-export const closes = (path: string, closed: Promise<unknown>): void => {
-  const done = Promise.all([closing.get(path), closed]).then(() => {
-    if (closing.get(path) === done) closing.delete(path);
+export const closes = (path: string, closed: Promise<unknown>, connection: object = thisMachine): void => {
+  const paths = closingOver(connection);
+  const done = Promise.all([paths.get(path), closed]).then(() => {
+    if (paths.get(path) === done) paths.delete(path);
   });
-  closing.set(path, done);
+  paths.set(path, done);
 };
 
 /** Resolves once what closes has closed. */
-export const whenClosed = async (path: string): Promise<void> => {
-  await closing.get(path);
+export const whenClosed = async (path: string, connection: object = thisMachine): Promise<void> => {
+  await closingOver(connection).get(path);
 };
 
 /** Subscribes once a path is free in this process: at once, unless it still closes. */
-export const onceClosed = <T>(path: string, source: () => Observable<T>): Observable<T> =>
+export const onceClosed = <T>(
+  path: string,
+  source: () => Observable<T>,
+  connection: object = thisMachine,
+): Observable<T> =>
   defer(() => {
-    const before = closing.get(path);
+    const before = closingOver(connection).get(path);
     return before === undefined ? source() : from(before).pipe(switchMap(source));
   });

@@ -22,6 +22,10 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/JetStreamNotEnabled|jetstream (is )?not enabled/i, 'JetStream is not enabled: start nats-server with -js.'],
   [/\b(WRONGPASS|NOAUTH)\b|Authorization|Authentication/i, 'Check the user and the password of the connection.'],
   [
+    /its connection was closed/,
+    'Await `log.close()` before you close the connection, and open the log over a new one.',
+  ],
+  [
     /\bNOPERM\b|permission|can't run this command/i,
     'Give the user of this connection the permissions that the guides list: "Replicas", or "Keep, read again, resume".',
   ],

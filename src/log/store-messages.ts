@@ -6,7 +6,7 @@ import type { Subscription } from 'rxjs';
 import { between, type Place } from '../protocol/place.js';
 import { type LineStore, liveSubject } from './line-store.js';
 import { type LogHead, logHeadOf } from './log-message.js';
-import type { StoredLog } from './stored-log.js';
+import { isConnected$, type StoredLog } from './stored-log.js';
 
 /** How often the end is asked for even if no writer says that there's more, in ms. */
 const pollMs = 1_000;
@@ -62,8 +62,7 @@ export class StoredMessages {
     };
     const next = (bytes: Uint8Array) => this.#hear(logHeadOf(bytes));
     this.#listening = engine.subscribe(liveSubject(spec)).subscribe({ next, error });
-    const complete = () => error(new Error('its connection was closed'));
-    this.#listening.add(engine.connected$.subscribe({ error, complete }));
+    this.#listening.add(isConnected$({ engine }).subscribe({ error }));
   }
 
   /** What is known of the end of the log. */

@@ -13,7 +13,16 @@ import { LineWriter } from './line-writer.js';
 import { LogError } from './log-error.js';
 import { encodeMessage, type LogHead } from './log-message.js';
 import { Recorder } from './recorder.js';
-import { awayMs, fencedOff, inUse, refusedBy, type StoredLog, StoreFaults, takeRole } from './stored-log.js';
+import {
+  awayMs,
+  fencedOff,
+  inUse,
+  isConnected$,
+  refusedBy,
+  type StoredLog,
+  StoreFaults,
+  takeRole,
+} from './stored-log.js';
 
 const batchMs = 16;
 const batchBytes = 256 * 1024;
@@ -43,10 +52,9 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
   const store = log.engine.line(log.spec);
   let release: (() => void) | undefined;
   let closed: LogError | undefined;
-  const close = (error: unknown = new Error('its connection was closed')): void => {
-    closed = refusedBy(log, 'write', error);
-  };
-  const watching = log.engine.connected$.subscribe({ error: close, complete: () => close() });
+  const watching = isConnected$(log).subscribe({
+    error: (error: unknown) => (closed = refusedBy(log, 'write', error)),
+  });
   try {
     while (!isOver()) {
       try {
@@ -69,7 +77,8 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
         if (closed !== undefined) throw closed;
         faults.failed(error);
       }
-      await delay(retryMs);
+      // A failure may have ended it.
+      if (!isOver()) await delay(retryMs);
     }
     throw fencedOff(log);
   } catch (error) {
@@ -148,11 +157,12 @@ export class StoreWriter {
     );
     this.#others.add(
       // It's connected: only after an outage it must ask what the store has.
-      log.engine.connected$.pipe(skipWhile(Boolean)).subscribe({
-        next: (isConnected) => isConnected && this.#line.retry(),
-        error: (error: unknown) => this.#closed(error),
-        complete: () => this.#closed(new Error('its connection was closed')),
-      }),
+      isConnected$(log)
+        .pipe(skipWhile(Boolean))
+        .subscribe({
+          next: (isConnected) => isConnected && this.#line.retry(),
+          error: (error: unknown) => this.#closed(error),
+        }),
     );
     const beats = setInterval(() => this.#beat(), beatMs);
     this.#others.add(() => clearInterval(beats));
@@ -179,8 +189,10 @@ export class StoreWriter {
   }
 
   async #finish(): Promise<void> {
+    // Nothing answers any more over a connection that was closed.
+    const stopped = new Promise<void>((done) => this.#others.add(done));
     try {
-      await this.#line.finish(awayMs);
+      await Promise.race([this.#line.finish(awayMs), stopped]);
     } catch (error) {
       this.#fail(refusedBy(this.#log, 'write', error), false);
     }
@@ -198,7 +210,10 @@ export class StoreWriter {
   }
 
   #closed(error: unknown): void {
-    this.#fail(refusedBy(this.#log, 'write', error), false);
+    const isEnding = this.#ended !== undefined;
+    if (isEnding && this.#line.waitingBytes === 0) return this.#stop();
+    const problem = isEnding ? new Error('its connection was closed before the last records were confirmed') : error;
+    this.#fail(refusedBy(this.#log, 'write', problem), false);
   }
 
   /** The head of a message without records. */

@@ -1,6 +1,6 @@
 // What the parts of a log in a store share: its place on a broker, who has a role, and what the broker refuses.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Observable } from 'rxjs';
+import { concat, type Observable, throwError } from 'rxjs';
 import { printable } from '../protocol/printable.js';
 import { logErrors, LogError } from './log-error.js';
 import type { LineSpec, LineStore } from './line-store.js';
@@ -24,12 +24,21 @@ export interface StoredLog {
   /** What the broker calls it. */
   readonly path: string;
   readonly engine: LogEngine & Required<Pick<LogEngine, 'line'>>;
+  /** Leads to the broker: all engines over it reach the same logs. */
+  readonly connection: object;
   readonly spec: LineSpec;
   /** The key of a consumer's cursor. */
   readonly cursorKey: (consumer: string) => string;
   /** Whether the broker may answer the same request later. Any other failure is a refusal. */
   readonly isAway: (error: unknown) => boolean;
 }
+
+/** Emits whether a broker is connected. Errors once its connection doesn't come back. */
+export const isConnected$ = ({ engine }: Pick<StoredLog, 'engine'>): Observable<boolean> =>
+  concat(
+    engine.connected$,
+    throwError(() => new Error('its connection was closed')),
+  );
 
 /** How long a broker may be away before that's reported, and how long the end of a writer waits for it, in ms. */
 export const awayMs = 5_000;

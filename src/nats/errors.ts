@@ -1,6 +1,12 @@
 // What the errors of a NATS client mean.
 import { JetStreamApiCodes, JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
-import { ConnectionError, PermissionViolationError, RequestError, TimeoutError } from '@nats-io/transport-node';
+import {
+  ConnectionError,
+  PermissionViolationError,
+  RequestError,
+  type ServerInfo,
+  TimeoutError,
+} from '@nats-io/transport-node';
 import { StoreAway } from '../log/line-store.js';
 import { isError } from '../protocol/type-guards.js';
 
@@ -15,11 +21,13 @@ const isRefused = (error: unknown): boolean => causesOf(error).some((each) => ea
 const awayErrors = [StoreAway, TimeoutError, RequestError, ConnectionError];
 
 /** Whether a server may answer the same request later: nothing has arrived, or it says 503 without a code. */
-export const isAway = (error: unknown): boolean => {
+export const isAway = (error: unknown, server: ServerInfo | undefined): boolean => {
   if (isRefused(error)) return false;
   if (error instanceof JetStreamApiError) return error.status === 503 && !error.apiError().err_code;
-  // Also what a server says that hasn't started its JetStream yet.
-  if (error instanceof JetStreamError || (isError(error) && error.name === 'JetStreamNotEnabled')) return true;
+  // A server that was started without JetStream never has it. One of a cluster asks the others.
+  if (isError(error) && error.name === 'JetStreamNotEnabled')
+    return server === undefined || server.jetstream === true || server.cluster !== undefined;
+  if (error instanceof JetStreamError) return true;
   return causesOf(error).some((each) => awayErrors.some((type) => each instanceof type));
 };
 

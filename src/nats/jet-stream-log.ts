@@ -46,6 +46,10 @@ export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOp
   const { replicas = 1, ...own } = given;
   const engine = natsEngine(connection, { bucket: 'rtf-cursors', replicas });
   const cursorKey = (consumer: string): string => `${own.name}.${consumer}`;
-  const isAwayNow = (error: unknown): boolean => !connection.isClosed() && isAway(error);
-  return engineLog({ engine, path: `RTF_LOG_${own.name}`, isAway: isAwayNow, cursorKey }, own);
+  const broker = {
+    ...{ engine, connection, path: `RTF_LOG_${own.name}`, cursorKey },
+    isAway: (error: unknown) => isAway(error, connection.info),
+    isClosed: () => connection.isClosed(),
+  };
+  return engineLog(broker, own);
 };

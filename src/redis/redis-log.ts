@@ -41,8 +41,8 @@ export const redisLog = (redis: Redis, options: RedisLogOptions): FeedLog => {
   checkRequired({ name: own.name, redis }, { name: engineLogRules.name, redis: aConnection });
   const path = `rtf:log:{${own.name}}`;
   const cursorKey = (consumer: string): string => `${path}:cursor:${consumer}`;
-  const isAwayNow = (error: unknown): boolean => redis.status !== 'end' && isAway(error);
-  return engineLog({ engine: engineOf(redis), path, isAway: isAwayNow, cursorKey }, own);
+  const isClosed = (): boolean => redis.status === 'end';
+  return engineLog({ engine: engineOf(redis), connection: redis, path, isAway, isClosed, cursorKey }, own);
 };
 
 /** How much later than announced a client may try to connect again, in ms. */

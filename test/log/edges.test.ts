@@ -3,7 +3,7 @@ import { lastValueFrom, of } from 'rxjs';
 import { atExit } from '../../src/log/at-exit.js';
 import { Bell, ringerOf } from '../../src/log/bell.js';
 import { Durable } from '../../src/log/durable.js';
-import { closes, onceClosed } from '../../src/log/lock.js';
+import { closes, onceClosed, whenClosed } from '../../src/log/lock.js';
 import type { Disk } from '../../src/log/segments.js';
 import { path } from './support.js';
 
@@ -36,6 +36,19 @@ it('who waits for a path waits for all that still close there', async () => {
   expect(isFree).toBe(false);
   ends[1]!();
   expect(await second).toBe(true);
+});
+
+it('who waits for a log on a server does not wait for one of the same name over another connection', async () => {
+  const [one, other] = [{}, {}];
+  const ends: (() => void)[] = [];
+  closes('market', new Promise<void>((resolve) => ends.push(resolve)), one);
+  expect(await lastValueFrom(onceClosed('market', () => of('other'), other))).toBe('other');
+  await Promise.all([whenClosed('market', other), whenClosed('market')]);
+  let isFree = false;
+  const free = lastValueFrom(onceClosed('market', () => of((isFree = true)), one));
+  expect(isFree).toBe(false);
+  ends[0]!();
+  await Promise.all([free, whenClosed('market', one)]);
 });
 
 it('a disk that loses bytes of an open or of a complete file is reported', () => {

@@ -268,13 +268,15 @@ describeInstalled('redis', 'a log on Redis', () => {
 describe('a log in memory', () => {
   isALog(it, (limits) => {
     const engine = memoryEngine();
-    const parts = { engine, isAway: () => false, cursorKey: (consumer: string) => consumer };
+    const broker = { engine, connection: engine, isClosed: () => false };
+    const parts = { ...broker, isAway: () => false, cursorKey: (consumer: string) => consumer };
     return [1, 2].map(() => engineLog({ ...parts, path: randomUUID() }, { name: 'market', ...limits }));
   });
 
   it('never waits for what only the log itself refuses, whatever counts as an outage of its engine', async () => {
     const engine = memoryEngine();
-    const parts = { engine, isAway: () => true, cursorKey: (consumer: string) => consumer, path: randomUUID() };
+    const broker = { engine, connection: engine, isClosed: () => false };
+    const parts = { ...broker, isAway: () => true, cursorKey: (consumer: string) => consumer, path: randomUUID() };
     const log = engineLog(parts, { name: 'market' });
     await engine.compareAndSet('db', 'not a cursor', undefined);
     await expect(lastValueFrom(log.consume$('db', done))).rejects.toMatchObject({ code: 'log-corrupt' });

@@ -13,7 +13,8 @@ export const memoryLog = (change: (store: LineStore) => Partial<LineStore> = () 
     return { ...store, ...change(store) };
   };
   const isAway = (error: unknown): boolean => error instanceof StoreAway;
-  const parts = { engine: { ...memory, line }, isAway, cursorKey: (consumer: string) => consumer };
+  const broker = { engine: { ...memory, line }, connection: memory, isClosed: () => false };
+  const parts = { ...broker, isAway, cursorKey: (consumer: string) => consumer };
   return (options: Omit<EngineLogOptions, 'name'> = {}) =>
     engineLog({ ...parts, path }, { name: 'market', ...options });
 };

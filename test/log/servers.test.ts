@@ -209,6 +209,27 @@ for (const kind of kinds) {
       }
     });
 
+    it('is free at once when its connection closes after its subscriber has left, and says that it may lack records', async () => {
+      const { name, other } = twice();
+      const client = await connect(server);
+      const source = new Subject<unknown>();
+      const subscription = source.pipe(client.open(name).append()).subscribe();
+      await waitFor(() => source.observed, { limitMs });
+      for (const event of [opened(), ...frames(1, 101)]) source.next(event);
+      const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();
+      subscription.unsubscribe();
+      const at = performance.now();
+      await client.close();
+      await append(other, [opened(2_000)]);
+      expect(performance.now() - at).toBeLessThan(1_500);
+      const warnings = emitWarning.mock.calls.map(([text]) => text);
+      emitWarning.mockRestore();
+      // Redis has answered before it closes.
+      const unconfirmed = /closed before the last records were confirmed\. Await `log\.close\(\)` before/;
+      expect(warnings).toEqual(kind === 'redis' ? [] : [expect.stringMatching(unconfirmed)]);
+      expect(textsOf(await all(other))).toEqual(texts(1, 101));
+    });
+
     it.each<[string, object, string]>([
       ['a name with a dot', { name: 'a.b' }, 'name'],
       ['no name', {}, 'name'],

@@ -31,7 +31,8 @@ const startServer = () => {
   const connect = () => {
     const client = cutEngine(engine, true);
     const parts = { path: `log ${Math.random()}`, isAway: () => true, cursorKey: (name: string) => name };
-    return { client, log: engineLog({ ...parts, engine: client }, { name: 'market' }) };
+    const broker = { engine: client, connection: client, isClosed: () => false };
+    return { client, log: engineLog({ ...parts, ...broker }, { name: 'market' }) };
   };
   return {
     connect,

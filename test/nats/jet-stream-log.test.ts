@@ -39,7 +39,9 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const log = jetStreamLog(await server.nats(), { name: 'market' });
     const failure = { code: 'log-write-failed', message: stringMatching(/not enabled.* start nats-server with -js\./) };
     await expect(append(log, [opened()])).rejects.toMatchObject(failure);
-    await expect(all(log)).rejects.toMatchObject({ code: 'log-corrupt', message: stringMatching(/start nats-server/) });
+    await expect(lastValueFrom(log.consume$('db', done))).rejects.toMatchObject(failure);
+    const noReader = { code: 'log-corrupt', message: failure.message };
+    for (const follow of [false, true]) await expect(all(log, { follow })).rejects.toMatchObject(noReader);
     await expect(log.committed('db')).rejects.toMatchObject({ name: 'LogError', code: 'log-corrupt' });
   });
 
