@@ -1,5 +1,6 @@
 // A line is a numbered sequence of records: the frames and events of a feed. Each owner of its connection continues the
 // numbers of the previous one, in a generation of its own. The design has its reasons in docs/architecture.md.
+import type { LifecycleEvent } from './event.js';
 
 /** Where a reader is in a line. */
 export interface Place {
@@ -141,4 +142,29 @@ export const noLine = '';
 export interface PositionedFeed {
   /** The place after the last emitted event; `undefined` before the first. */
   readonly position: Place | undefined;
+}
+
+/** Consecutive records of a line, as a relay sends them. */
+export interface StoredRecords {
+  /** Frames, each as a field of Server-Sent Events (`data: {json}\n`), and the events between them. */
+  readonly parts: readonly (Uint8Array | LifecycleEvent)[];
+  /** How many frames are in `parts`. */
+  readonly frames: number;
+  /** The place after them. */
+  readonly end: Place;
+}
+
+/** A line whose past is in a store. */
+export interface StoredLine {
+  /**
+   * Reads what follows a place, in parts of about 256 KiB, up to the end of the store. First comes the status of the
+   * feed there, even if nothing follows. A gap stands for records that the store lacks, and for what exceeds `maxBytes`:
+   * then only the newest follow. Emits nothing if the place is in another line. Rejects if the store can't be read.
+   *
+   * @param after - `holes` may be NaN. Each call begins with the status
+   */
+  stored(
+    after: Place,
+    options: { readonly maxBytes: number; readonly signal: AbortSignal },
+  ): AsyncIterable<StoredRecords>;
 }
