@@ -157,14 +157,19 @@ export interface StoredRecords {
 /** A line whose past is in a store. */
 export interface StoredLine {
   /**
-   * Reads what follows a place, in parts of about 256 KiB, up to the end of the store. First comes the status of the
-   * feed there, even if nothing follows. A gap stands for records that the store lacks, and for what exceeds `maxBytes`:
-   * then only the newest follow. Emits nothing if the place is in another line. Rejects if the store can't be read.
+   * Reads what follows a place, in parts of about 256 KiB, up to the end of the store. A gap stands for records that
+   * the store lacks, and for what exceeds `maxBytes`: then only the newest follow. Emits nothing if the place is in
+   * another line. Rejects if the store can't be read.
    *
-   * @param after - `holes` may be NaN. Each call begins with the status
+   * @param after - its `holes` may be NaN
+   * @param options - `isNext`: the reader knows the status. Otherwise that comes first, even if nothing follows
    */
-  stored(
-    after: Place,
-    options: { readonly maxBytes: number; readonly signal: AbortSignal },
-  ): AsyncIterable<StoredRecords>;
+  stored(after: Place, options: StoredOptions): AsyncIterable<StoredRecords>;
+}
+
+/** See {@link StoredLine}. */
+export interface StoredOptions {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  readonly isNext?: boolean;
 }
