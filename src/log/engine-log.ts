@@ -2,6 +2,9 @@ import { Subject } from 'rxjs';
 import { aName, type Rule, validated } from '../protocol/validate.js';
 import { appended, type Fail } from './append.js';
 import { type FeedLog, readingOf } from './feed-log.js';
+import { historyOfStore } from './history.js';
+import type { OpenedReader } from './consume.js';
+import type { ReaderSettings } from './records.js';
 import { onceClosed, whenClosed } from './lock.js';
 import { LogError } from './log-error.js';
 import { logHeadOf } from './log-message.js';
@@ -66,18 +69,20 @@ export const engineLog = (
     const faults = new StoreFaults(log, (error) => fail(error));
     return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
   };
+  const openReader = (settings: ReaderSettings): StoreReader => new StoreReader(log, settings);
+  const readable = {
+    ...{ path, connection, now: Date.now },
+    openReader,
+    openCursor: (consumer: string) => openStoreCursor(log, consumer),
+    newest: (reader: OpenedReader) => (reader as StoreReader).end,
+  };
   return {
     append: (options = {}) => {
       const { onError } = { ...appendDefaults, ...validated(options, appendRules) };
       const appendable = { path, connection, onError, open, closing$ };
       return (source) => onceClosed(path, () => appended(source, appendable), connection);
     },
-    ...readingOf({
-      ...{ path, connection, now: Date.now },
-      openReader: (settings) => new StoreReader(log, settings),
-      openCursor: (consumer) => openStoreCursor(log, consumer),
-      newest: (reader) => (reader as StoreReader).end,
-    }),
+    ...readingOf(readable, { openReader, ...historyOfStore(() => log.engine.line(log.spec)) }),
     committed: (consumer) => committedInStore(log, consumer),
     close: () => {
       closing$.next();

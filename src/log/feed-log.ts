@@ -21,7 +21,7 @@ import { appended, type Fail, writeDebug } from './append.js';
 import { lockFile, onceClosed, prepareLocks, whenClosed } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
-import type { Place } from '../protocol/place.js';
+import type { Place, StoredLine } from '../protocol/place.js';
 import { Bell } from './bell.js';
 import {
   type Committed,
@@ -41,6 +41,7 @@ import {
   type FolderSettings,
   folderSettings,
 } from './options.js';
+import { type History, historyOfFolder, storedIn } from './history.js';
 import { LogReader } from './reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
@@ -61,7 +62,7 @@ export interface ReadOptions {
 }
 
 /** A log of a feed: {@link feedLog}. */
-export interface FeedLog {
+export interface FeedLog extends StoredLine {
   /**
    * Writes the frames and events of a feed to the log, and passes everything on unchanged. For a `Decoded`, it writes
    * the frame. It ignores other values.
@@ -109,6 +110,7 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
   const folder = absolutePath(target);
   const settings = folderSettings(options);
   const closing$ = new Subject<void>();
+  const reader = (reading: ReaderSettings): LogReader => openReader(folder, reading);
   return {
     append: (own = {}) => {
       const { onError } = { ...appendDefaults, ...validated(own, appendRules) };
@@ -117,7 +119,7 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
       const open = (fail: Fail) => openWriter(folder, settings, fail);
       return (source) => onceClosed(folder, () => appended(source, { path: folder, onError, open, closing$ }));
     },
-    ...readingOf(readableFolder(folder, machine, (reading) => openReader(folder, reading))),
+    ...readingOf(readableFolder(folder, machine, reader), { openReader: reader, ...historyOfFolder(fs, folder) }),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
     close: () => {
       closing$.next();
@@ -127,7 +129,10 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
 };
 
 /** The parts of a log that are the same for all engines. */
-export const readingOf = (log: ReadableLog): Pick<FeedLog, 'read' | 'read$' | 'consume$'> => {
+export const readingOf = (
+  log: ReadableLog,
+  history: History,
+): Pick<FeedLog, 'read' | 'read$' | 'consume$' | 'stored'> => {
   const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
     const settings = { ...readDefaults, ...validated(options, readRules) };
     return { [Symbol.asyncIterator]: () => paced(() => log.openReader(settings), settings) };
@@ -136,6 +141,7 @@ export const readingOf = (log: ReadableLog): Pick<FeedLog, 'read' | 'read$' | 'c
     read,
     read$: (options = {}) => pushed(read(options)),
     consume$: (name, work, options = {}) => consume$(log, name, work, options),
+    stored: storedIn(history),
   };
 };
 

@@ -6,7 +6,7 @@
 export type { AppendOptions, FeedLogOptions } from './options.js';
 export { type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
 export { type Committed, type ConsumeOptions } from './consume.js';
-export type { Place } from '../protocol/place.js';
+export type { Place, StoredLine, StoredOptions, StoredRecords } from '../protocol/place.js';
 export type { From, LogRecord } from './records.js';
 export { LogError, type LogErrorCode, type LogErrorFields } from './log-error.js';
 // For `rx-trade-feed log status`.

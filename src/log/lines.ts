@@ -43,7 +43,7 @@ export interface SegmentHead extends Place {
 
 // The last field of each line in a folder is the CRC-32 of the bytes before it: a changed bit is always found. Its length
 // is always the same, so that it is written into bytes that are there already.
-const [newline, space, quote, zero, brace] = [0x0a, 0x20, 0x22, 0x30, 0x7d];
+const [newline, space, quote, comma, zero, letterA, brace] = [0x0a, 0x20, 0x22, 0x2c, 0x30, 0x61, 0x7d];
 const sealStart = ',"crc":';
 const unsealedEnd = `${sealStart}          }\n`;
 const sealLength = unsealedEnd.length - 1;
@@ -103,6 +103,32 @@ export interface Scanned {
   /** Where the payload of a frame begins, if its fields are those of the {@link FrameHead}. */
   readonly dataAt: number | undefined;
 }
+
+/** A frame whose JSON isn't parsed. */
+export class RawFrame {
+  readonly type = 'frame';
+  readonly feed: Feed;
+  readonly connection: number;
+  readonly receivedAt: number;
+  readonly offset: number;
+  readonly position: Place | undefined = undefined;
+  /** Where its fields are, from the type on and without braces. The reader writes others there when it reads on. */
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly to: number;
+
+  constructor({ feed, connection }: Pick<Frame, 'feed' | 'connection'>, { time, offset }: Scanned, fields: Fields) {
+    this.feed = feed;
+    this.connection = connection;
+    this.receivedAt = time;
+    this.offset = offset;
+    this.bytes = fields.bytes;
+    this.from = fields.from;
+    this.to = fields.to;
+  }
+}
+
+type Fields = Pick<RawFrame, 'bytes' | 'from' | 'to'>;
 
 /** The fields of the last frame: most frames differ from the one before only in their numbers and their payload. */
 interface FrameHead extends Pick<Frame, 'feed' | 'connection' | 'isBinary'> {
@@ -216,6 +242,17 @@ export class Lines {
     if (data === undefined) return readRecord(this.line);
     const { feed, isBinary, connection } = this.#head as FrameHead;
     return withOffset(new Frame(feed, data, isBinary, time, connection), offset);
+  }
+
+  /** Returns the frame of the line without reading its payload; `undefined` unless it's as a log writes it. */
+  raw(scanned: Scanned): RawFrame | undefined {
+    const bytes = this.#bytes;
+    const to = this.#isSealed ? this.#to : this.#to - 1;
+    if (scanned.dataAt === undefined || bytes[to - 1] !== quote) return undefined;
+    const next = endOfDigits(this.#view, this.#from + lineStart.byteLength) + 1;
+    // A log time may come between the offset and the type.
+    const from = bytes[next + 1] === letterA ? bytes.indexOf(comma, next) + 1 : next;
+    return new RawFrame(this.#head as FrameHead, scanned, { bytes, from, to });
   }
 
   /** @param to - the end of the line, where a string ends with its quote */

@@ -61,6 +61,8 @@ export interface ReaderSettings {
   readonly from: From;
   readonly follow: boolean;
   readonly onDamage: 'gap' | 'error';
+  /** Whether frames are emitted as {@link RawFrame}. */
+  readonly isRaw?: boolean;
 }
 
 /** A writer that hasn't written its tip for so long has ended, or doesn't respond. */
@@ -229,7 +231,8 @@ export class Records {
     if (offset < next) return false;
     const isSkipped = event === undefined && this.#isBefore?.(offset, at) === true;
     // Frames before the place to begin aren't parsed.
-    const record = isSkipped ? undefined : (event ?? lines.frame(scanned));
+    const raw = this.#settings.isRaw === true && !isSkipped ? (lines.raw(scanned) as Recorded | undefined) : undefined;
+    const record = isSkipped ? undefined : (event ?? raw ?? lines.frame(scanned));
     if (record === undefined && !isSkipped) return this.damaged(where);
     this.#record(record, offset, at);
     return true;

@@ -62,6 +62,8 @@ export class FeedLog {
         return this.#exception('A topic of `select` stopped', event.error);
       case 'client-failed':
         return this.#exception('A client received 500, relay-failed', event.error);
+      case 'replay-failed':
+        return this.#exception(`Client ${event.client} got a gap, because the log can't be read`, event.error);
       case 'client-refused':
         return logger.warn(`A client was refused, ${answers[event.reason].code}: ${refusals[event.reason]}`);
     }

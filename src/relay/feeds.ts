@@ -102,7 +102,9 @@ export class Feeds {
 
   #begin(topic: Topic, source$: Observable<TopicEvent>, cluster?: RelaySettings['cluster']): LiveRun {
     const { lingerMs, scheduler } = this.#settings;
-    const run = new RelayRun({ ...this.#settings, cluster });
+    // The operator of a topic has no past.
+    const log = topic === undefined ? this.#settings.log : undefined;
+    const run = new RelayRun({ ...this.#settings, cluster, log });
     const pages = new Pages(run, this.#hub);
     const detached = new AsyncSubject<void>();
     const detach = () => {

@@ -1,6 +1,7 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { AsyncContext } from '../operators/items/async-context.js';
 import type { Report } from './relay-reports.js';
+import type { ReplaySlots } from './replay.js';
 import type { Turns } from './turns.js';
 
 /** What all clients of a relay share. */
@@ -14,6 +15,7 @@ export interface RelayHub {
   readonly tooOld$: Observable<unknown>;
   readonly report: (event: Report) => void;
   readonly turns: Turns;
+  readonly replays: ReplaySlots;
   /** Counts the clients that have joined. */
   joined: number;
 }

@@ -21,6 +21,7 @@ import type { LivePage, Pages } from './pages.js';
 import { type EndReason, RelayClient } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
+import { Replay } from './replay.js';
 import type { Slot } from './slots.js';
 import { inTurn, laneFor } from './turns.js';
 
@@ -47,10 +48,10 @@ export const sendTo = (
   const stream = slot.admitted?.stream;
   const output = new PageOutput(subscriber, response, stream, hub.home);
   const client = (slot.client = new RelayClient(run, hub, { lastEventId, sinceMs }, stream));
-  const page = new Page(client, output, pages, hub);
+  const page = new Page(client, output, pages, hub, new Replay(client, output, run, hub));
   hub.report({ type: 'client-joined', client: client.number, joined: client.joined });
   const live$ = new Observable<never>((live) => {
-    live.add(() => hub.turns.drop(page.send));
+    live.add(() => page.close());
     page.send();
     // A client that already has the last message must not subscribe to the source.
     if (output.isOver) return;
@@ -79,15 +80,17 @@ class Page implements LivePage {
   readonly #output: PageOutput;
   readonly #pages: Pages;
   readonly #hub: RelayHub;
+  readonly #replay: Replay;
   /** The offset at which its next block begins; -1 while it isn't live. */
   #next = -1;
   #unreadBeats = 0;
 
-  constructor(client: RelayClient, output: PageOutput, pages: Pages, hub: RelayHub) {
+  constructor(client: RelayClient, output: PageOutput, pages: Pages, hub: RelayHub, replay: Replay) {
     this.#client = client;
     this.#output = output;
     this.#pages = pages;
     this.#hub = hub;
+    this.#replay = replay;
   }
 
   receive(block: Block): boolean {
@@ -105,7 +108,13 @@ class Page implements LivePage {
   readonly send = (): void => {
     this.#sendOnce();
     if (this.#hasMore && !this.#output.isFull) this.#sendLater();
+    this.#replay.look(this.send);
   };
+
+  close(): void {
+    this.#hub.turns.drop(this.send);
+    this.#replay.close();
+  }
 
   /** A slow client's response may be full at each heartbeat and still drain in between. */
   drained(): void {

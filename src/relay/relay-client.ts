@@ -7,13 +7,25 @@ import { afterTime, relayGap } from '../protocol/feed-state.js';
 import { Block, withWatermark } from './block.js';
 import type { Checkpoint } from './chunk.js';
 import { linesOf } from './event-log.js';
+import type { Place, StoredRecords } from '../protocol/place.js';
 import type { RelayHub } from './hub.js';
 import type { PageOutput } from './page-output.js';
 import { freshMs } from './pages.js';
 import { type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
-import type { RelayRun } from './relay-run.js';
-import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
+import { nothing, type RelayRun } from './relay-run.js';
+import { storedPart } from './replay.js';
+import {
+  advance,
+  afterStored,
+  idWithoutPosition,
+  isBehind,
+  join,
+  type JoinKind,
+  lackedBy,
+  type Progress,
+  skip,
+} from './resume.js';
 
 /** Why the relay ends a stream while the feed goes on. */
 export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
@@ -39,6 +51,10 @@ export class RelayClient {
   #bytes = 0;
   /** `undefined` once sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
+  /** Whether what the memory of the relay lacks may be in the store. */
+  #isStored: boolean;
+  /** The type of the last status from the store, until the client continues in the memory. */
+  #stored: { readonly status: LifecycleEvent['type'] | undefined } | undefined;
   #isBehindReported = false;
   /** Whether a batch was sent since the last tick of the watermarks. */
   #hasSentBatch = false;
@@ -58,6 +74,7 @@ export class RelayClient {
     this.#isLate = run.ended !== undefined;
     this.#report = hub.report;
     this.#stream = stream;
+    this.#isStored = run.isStored;
     const { joined, reached, progress, events } = join(run, lastEventId, sinceMs);
     this.joined = joined;
     this.#requestId = joined === 'new' ? undefined : lastEventId;
@@ -84,6 +101,66 @@ export class RelayClient {
     return !this.isDue && resume.from === 'here' && pendingGapFrom === undefined;
   }
 
+  /** The place after which the client continues in the store; `undefined` if the memory has what follows. */
+  get storedAfter(): Place | undefined {
+    const { resume } = this.#settled;
+    return resume.from === 'store' ? resume.received : undefined;
+  }
+
+  /** Whether the client has received records of the store, and so the status. */
+  get hasStored(): boolean {
+    return this.#stored !== undefined;
+  }
+
+  /** Sends records of the store. Goes on in the memory once that has what follows. Returns the bytes of the records. */
+  sendStored(records: StoredRecords, output: Output): number {
+    const { fields, bytes, status, cut, end } = storedPart(records, this.#reached);
+    const progress = this.#progress;
+    const missed = progress.missed + (cut?.missed ?? 0);
+    this.#progress = {
+      ...progress,
+      sent: progress.sent + records.frames,
+      missed,
+      resume: { from: 'store', received: end },
+    };
+    this.#reached = Math.max(this.#reached, end.at);
+    this.#stored = { status: status ?? this.#stored?.status };
+    if (cut !== undefined) this.#reportBehind();
+    if (bytes > 0) output.write(new Block(-1, { ...nothing, end: progress.position }, fields, this.#id));
+    this.#continueAfter(end, true, output);
+    return bytes;
+  }
+
+  /** Waits for the first events of the source, if the memory has none. They tell whether more is in the store. */
+  waitForSource(): boolean {
+    const { resume } = this.#progress;
+    const isEmpty = this.#run.log.newest.offset === 0;
+    if (isEmpty && resume.from === 'store')
+      this.#progress = { ...this.#progress, resume: { ...resume, from: 'source' } };
+    return isEmpty;
+  }
+
+  /** Continues in the memory: the store lacks what comes before, or can't be read. */
+  leaveStore(output: Output): void {
+    const after = this.storedAfter;
+    this.#isStored = false;
+    if (after !== undefined) this.#continueAfter(after, false, output);
+  }
+
+  #continueAfter(received: Place, isStored: boolean, output: Output): void {
+    const { progress, events } = afterStored(this.#progress, this.#run.log, received, isStored);
+    this.#progress = progress;
+    const unknown = this.#unknown(events);
+    if (unknown.length > 0) output.send(this.#messageOf(unknown));
+  }
+
+  /** Leaves out the status that the client has from the store: twice, it would look like another connection. */
+  #unknown(events: readonly LifecycleEvent[]): readonly LifecycleEvent[] {
+    const isKnown = this.#stored?.status === 'opened' && events.some(({ type }) => type === 'opened');
+    if (this.#progress.resume.from === 'here') this.#stored = undefined;
+    return isKnown ? events.filter(({ type }) => type === 'gap') : events;
+  }
+
   /** Records a block that follows the position of a live client. Returns whether the client may receive it. */
   receive(block: Block): boolean {
     // Another relay may have sent a later watermark.
@@ -103,15 +180,16 @@ export class RelayClient {
     const events = this.#firstEvents;
     // The feed has stopped and the client has every event, so no stream starts: it gets a 503, and a load balancer can
     // try another replica.
-    if (events !== undefined && this.#isAtNewest && this.#isLate && this.#run.ended?.failure !== undefined)
+    if (events !== undefined && this.#isComplete && this.#isLate && this.#run.ended?.failure !== undefined)
       return this.#sendLast(output);
     if (events !== undefined) {
       output.send(this.#message(JSON.stringify({ at: this.#run.log.clock() }), 'hello'));
       this.#firstEvents = undefined;
       if (events.length > 0) output.send(this.#messageOf(events));
     }
-    while (!isStopped()) {
+    while (!isStopped() && !this.#isInStore()) {
       const message = this.#nextMessage();
+      if (this.#isInStore()) return;
       if (message === undefined) return this.#sendLast(output);
       if (message instanceof Block) output.write(message);
       else output.send(message);
@@ -122,7 +200,7 @@ export class RelayClient {
   /** Returns the watermark at the client's position, unless events are due or the client already has it. */
   watermark(): RelayMessage | undefined {
     const watermark = this.#watermarkHere;
-    const areEventsDue = this.#firstEvents !== undefined || !this.#isAtNewest;
+    const areEventsDue = this.#firstEvents !== undefined || !this.#isComplete;
     // While events arrive, each batch has a watermark, and a page doesn't need another one.
     const isFresh = this.#hasSentBatch && watermark < this.#watermark + freshMs;
     this.#hasSentBatch = false;
@@ -144,9 +222,15 @@ export class RelayClient {
 
   #nextMessage(): RelayMessage | Block | undefined {
     const { log } = this.#run;
+    const received = this.#isStored ? lackedBy(this.#progress, log) : undefined;
+    if (received !== undefined) {
+      this.#progress = { ...this.#progress, resume: { from: 'store', received } };
+      return undefined;
+    }
     const wasBehind = isBehind(this.#progress, log);
-    const { progress, events } = skip(this.#progress, log);
+    const { progress, events: all } = skip(this.#progress, log);
     this.#progress = progress;
+    const events = this.#unknown(all);
     if (wasBehind) this.#reportBehind();
     if (events.length > 0) return this.#messageOf(events);
     if (progress.pendingGapFrom !== undefined) return this.#nextBeforeGap(progress.pendingGapFrom);
@@ -173,11 +257,21 @@ export class RelayClient {
 
   /** Whether the client may have to receive more than it has. */
   get isDue(): boolean {
-    return this.#firstEvents !== undefined || !this.#isAtNewest || this.#run.ended !== undefined;
+    if (this.#firstEvents !== undefined) return true;
+    return !this.#isInStore() && (!this.#isAtNewest || this.#run.ended !== undefined);
   }
 
   get dueBytes(): number {
     return this.#run.log.newest.written - this.#position.written;
+  }
+
+  #isInStore(): boolean {
+    return this.storedAfter !== undefined;
+  }
+
+  /** Whether the client has every event. */
+  get #isComplete(): boolean {
+    return this.#isAtNewest && !this.#isInStore();
   }
 
   get #isAtNewest(): boolean {

@@ -1,5 +1,5 @@
 import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs';
-import type { PositionedFeed } from '../protocol/place.js';
+import type { PositionedFeed, StoredLine } from '../protocol/place.js';
 import {
   anObject,
   aScheduler,
@@ -28,6 +28,11 @@ export interface RelayOptions {
    * replaces older events. @defaultValue 8 388 608 (8 MiB)
    */
   readonly maxReplayBytes?: number | undefined;
+  /**
+   * How many clients receive events of the `log` at once. The others wait, with heartbeats; the newest goes first.
+   * @defaultValue 8
+   */
+  readonly maxReplays?: number | undefined;
   /** Sends the events of this interval together, in ms. 0: those of one turn of the event loop. @defaultValue 16 */
   readonly batchMs?: number | undefined;
   /** How often a client receives a heartbeat, in ms. @defaultValue 15 000 */
@@ -61,7 +66,14 @@ export interface RelayOptions {
    *
    * @defaultValue none: each relay has separate ids
    */
-  readonly cluster?: PositionedFeed | undefined;
+  readonly cluster?: (PositionedFeed & Partial<StoredLine>) | undefined;
+  /**
+   * The log whose `read$` is the source. A page that was away for longer than `capacity` reaches, or whose relay has
+   * restarted, then receives what it missed from the log: at most `maxReplayBytes`. Clients with a topic don't.
+   *
+   * @defaultValue none: only what's in memory
+   */
+  readonly log?: StoredLine | undefined;
   /** Clock and timers, for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -73,6 +85,7 @@ const defaults = Object.freeze({
   capacity: 50_000,
   capacityBytes: 32 * 1024 * 1024,
   maxReplayBytes: 8 * 1024 * 1024,
+  maxReplays: 8,
   batchMs: 16,
   heartbeatMs: 15_000,
   maxClients: 1_000,
@@ -87,6 +100,7 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
   capacity: positiveCount,
   capacityBytes: positiveCount,
   maxReplayBytes: positiveCount,
+  maxReplays: positiveCount,
   batchMs: durationMs,
   heartbeatMs: positiveMs,
   maxClients: positiveCount,
@@ -95,6 +109,7 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
   maxTopics: positiveCount,
   lingerMs: durationMs,
   cluster: { allowed: 'a cluster of createFeedCluster', is: (v) => anObject.is(v) && 'position' in (v as object) },
+  log: { allowed: 'a log of feedLog, or of a server', is: (v) => anObject.is(v) && 'stored' in (v as object) },
   scheduler: aScheduler,
 };
 

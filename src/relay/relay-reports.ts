@@ -54,6 +54,13 @@ export type RelayActivity =
       readonly error: unknown;
     }
   | {
+      /** The log can't be read, so a client that continues there receives a gap instead of the events it missed. */
+      readonly type: 'replay-failed';
+      readonly at: number;
+      readonly client: number;
+      readonly error: unknown;
+    }
+  | {
       /** The relay refused a client: see {@link RelayRefusal}. Clients that `authorize` refuses aren't reported. */
       readonly type: 'client-refused';
       readonly at: number;

@@ -1,6 +1,6 @@
 import { isRelayedValue } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { formatPlace } from '../protocol/place.js';
+import { formatPlace, type StoredLine } from '../protocol/place.js';
 import { Block, type Reached } from './block.js';
 import type { Checkpoint } from './chunk.js';
 import { EventLog } from './event-log.js';
@@ -11,13 +11,21 @@ import type { RelayOptions, RelaySettings } from './relay-options.js';
 import type { TopicEvent } from './topic.js';
 
 type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler'> &
-  Pick<RelayOptions, 'cluster'>;
+  Pick<RelayOptions, 'cluster' | 'log'>;
 
 /** One subscription to a source, shared by all clients: the log of its events, and how it ended. */
 export class RelayRun {
   readonly log: EventLog;
   /** Whether the source may have a line, whose places are then the ids of messages. */
   readonly isShared: boolean;
+  /** Where what the memory lacks may be. */
+  readonly stored: StoredLine['stored'] | undefined;
+  readonly maxReplayBytes: number;
+  /** Whether what the memory lacks may be in a store. */
+  get isStored(): boolean {
+    return this.stored !== undefined;
+  }
+
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   /** Pages that have left together return together, and receive the same blocks. */
@@ -27,6 +35,8 @@ export class RelayRun {
     this.log = new EventLog(settings, () => settings.scheduler.now());
     this.#cluster = settings.cluster;
     this.isShared = settings.cluster !== undefined;
+    this.maxReplayBytes = settings.maxReplayBytes;
+    this.stored = storedBy(settings.log) ?? storedBy(settings.cluster);
   }
 
   /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */
@@ -100,6 +110,9 @@ export class RelayRun {
     return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached));
   }
 }
+
+const storedBy = (line: Partial<StoredLine> | undefined): StoredLine['stored'] | undefined =>
+  line?.stored && ((after, options) => (line as StoredLine).stored(after, options));
 
 /** Before the first block. */
 export const nothing = { watermark: -Infinity, reached: -Infinity };

@@ -31,6 +31,7 @@ import {
 } from './relay-options.js';
 import { refusedAfter, type RelayActivity, type RelayStatus, type Report } from './relay-reports.js';
 import { Feeds } from './feeds.js';
+import { ReplaySlots } from './replay.js';
 import { inTurn, turnsOf } from './turns.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */
@@ -133,6 +134,7 @@ export const createRelay = (
     ),
     report,
     turns: turnsOf(scheduler),
+    replays: new ReplaySlots(settings),
     joined: 0,
   };
   // The cast is safe: runs also accept values of another relay.

@@ -26,8 +26,11 @@ export type Resume =
   | { readonly from: 'here' }
   /** Events up to a time, from another relay. `isReported`: a gap covers the skipped events. */
   | { readonly from: 'elsewhere'; readonly until: number; readonly isReported: boolean }
-  /** Events up to a place in the line of the source, perhaps from another relay. */
-  | { readonly from: 'source'; readonly received: Place };
+  /**
+   * Events up to a place in the line of the source, perhaps from another relay. `store`: what follows isn't in this log,
+   * and is read from the store of the line.
+   */
+  | { readonly from: 'source' | 'store'; readonly received: Place };
 
 /** Tracks where a client is in a log, and which losses still need a gap. */
 export interface Progress {
@@ -61,10 +64,10 @@ const here: Resume = { from: 'here' };
 /**
  * Decides where a client with a `Last-Event-ID` starts in a log.
  *
- * @param isShared - whether the source may have a line
+ * @param source - `isShared`: whether the source may have a line. `isStored`: whether that has a store
  */
 export const join = (
-  { log, isShared }: { readonly log: EventLog; readonly isShared: boolean },
+  { log, isShared, isStored }: { readonly log: EventLog; readonly isShared: boolean; readonly isStored: boolean },
   lastEventId: string | undefined,
   sinceMs = 0,
 ): Joined => {
@@ -74,7 +77,7 @@ export const join = (
   if (isHere) return joinHere(log, id);
   // A restarted relay may still be reading its log from long ago, so the clock counts as well.
   const isSoon = isNear(log, id.at) || id.at <= log.clock() + maxAheadMs;
-  return isShared && isSoon && isOfSource(log, id) ? joinInSource(log, id) : joinFromElsewhere(log, id);
+  return isShared && isSoon && isOfSource(log, id) ? joinInSource(log, id, isStored) : joinFromElsewhere(log, id);
 };
 
 /** @param sinceMs - how much of the past the client wants */
@@ -101,13 +104,47 @@ const joinHere = (log: EventLog, id: Place): Joined => {
 const isOfSource = ({ newest: { shared, offset } }: EventLog, { line }: Place): boolean =>
   shared === undefined ? offset === 0 && /^[^_]/.test(line) : shared.line === line;
 
-const joinInSource = (log: EventLog, received: Place): Joined => {
+/** @param isStored - whether what the log lacks may be read from a store */
+export const joinInSource = (log: EventLog, received: Place, isStored: boolean): Joined => {
+  if (isStored && !hasAfter(log, received) && !isBeyond(log))
+    return { joined: 'resumed', reached: received.at, progress: inStore(log, received), events: [] };
   const position = log.positionUntil(received);
   const first = log.replayStart();
   if (position !== undefined && position.offset >= first.offset)
     return resumed(position, { from: 'source', received }, received.at);
   const to = Math.max(received.at, log.timeAt(first));
   return behind(first, here, received.at, { from: received.complete, to, frames: missedTo(first, received, log) });
+};
+
+/** A client that continues in the store. It has reached no position of the log. */
+const inStore = (log: EventLog, received: Place): Progress =>
+  startAt({ ...log.newest, at: received.at }, { from: 'store', received });
+
+/**
+ * Moves a client on in the store, or from there to this log.
+ *
+ * @param isStored - whether it goes on in the store if the log lacks what follows
+ */
+export const afterStored = (
+  { sent, missed }: Pick<Progress, 'sent' | 'missed'>,
+  log: EventLog,
+  received: Place,
+  isStored: boolean,
+): Step => {
+  const { progress, events } = joinInSource(log, received, isStored);
+  return { progress: { ...progress, sent, missed: missed + progress.missed }, events };
+};
+
+/** Returns whether the log has each event after a place in the line of the source that the source has emitted. */
+const hasAfter = (log: EventLog, place: Place): boolean => log.positionUntil(place)?.shared !== undefined;
+
+/** Returns whether the log has so much that a client may receive none that are older. */
+const isBeyond = (log: EventLog): boolean => log.replayStart().offset > log.oldest.offset;
+
+/** Returns the place after which the store may have what the log lacks; `undefined` if the log lacks nothing. */
+export const lackedBy = ({ resume }: Progress, log: EventLog): Place | undefined => {
+  if (resume.from !== 'source' || log.newest.offset === 0 || !isOfSource(log, resume.received)) return undefined;
+  return hasAfter(log, resume.received) || isBeyond(log) ? undefined : resume.received;
 };
 
 // The client may have some events of the ms `at`, so they aren't sent again. It may lack others, so the gap covers that
@@ -260,7 +297,7 @@ export const idWithoutPosition = ({ resume, pendingGapFrom, sent }: Progress, at
   const complete = pendingGapFrom ?? until;
   // Until the first frame, it lacks those of the last ms, which another relay may still send.
   if (complete !== undefined) return formatPlace({ ...startOf(noLine), at: sent > 0 ? at : at - 1, complete });
-  return resume.from === 'source' ? formatPlace({ ...resume.received, at }) : undefined;
+  return resume.from === 'source' || resume.from === 'store' ? formatPlace({ ...resume.received, at }) : undefined;
 };
 
 /** How much the clocks of two relays may differ, plus the delay of one of them, in ms. */

@@ -1,0 +1,215 @@
+// What a log has after a place, for the pages of a relay.
+//
+// In: a reader of the log, which doesn't parse frames. Out: frames as the lines that pages receive, and events.
+// Never: missing records without a gap in their place, or more than one read of the disk or the server at a time.
+import { writeFrame } from '../operators/node/write-frame.js';
+import { type ClusterLifecycleEvent, type Gap, isClusterEvent, type LifecycleEvent } from '../protocol/event.js';
+import { relayGap, withGapIn } from '../protocol/feed-state.js';
+import type { Frame } from '../protocol/frame.js';
+import { missedBetween, type Place, type StoredLine, type StoredRecords } from '../protocol/place.js';
+import { Lines, RawFrame } from './lines.js';
+import { LogError } from './log-error.js';
+import type { LineStore } from './line-store.js';
+import { logHeadOf } from './log-message.js';
+import type { RecordReader } from './record-reader.js';
+import type { ReaderSettings } from './records.js';
+import { type Disk, headOf, listSegments, openSegment } from './segments.js';
+
+/** The parts of a log that its history needs. */
+export interface History {
+  readonly openReader: (settings: ReaderSettings) => Pick<RecordReader, 'next' | 'position' | 'close'>;
+  /** Returns the offset at which the newest `bytes` of the log begin; `undefined` if it has no more than that. */
+  readonly newestFrom: (bytes: number) => number | undefined | Promise<number | undefined>;
+  /** Returns a place of the log that isn't after an offset, or only after a generation that ended before it. */
+  readonly placeNear: (offset: number) => Place | undefined | Promise<Place | undefined>;
+}
+
+type StoredRecord = (Frame | RawFrame | ClusterLifecycleEvent) & {
+  readonly offset?: number | undefined;
+  readonly position?: Place | undefined;
+};
+
+/** Records are gathered up to this size, or up to what a reader reads at once. */
+const partBytes = 128 * 1024;
+
+/** Reads what a log has after a place. */
+export const storedIn = (log: History): StoredLine['stored'] =>
+  async function* (after, { maxBytes, signal, isNext = false }) {
+    const isAborted = (): boolean => signal.aborted;
+    const newest = await log.newestFrom(maxBytes);
+    const isCut = newest !== undefined && newest > after.offset;
+    if (isAborted()) return;
+    // An id of a message has no holes. So many are certain.
+    const from = isCut ? { offset: newest } : { ...after, holes: after.holes || 0 };
+    const reader = log.openReader({ from, follow: false, onDamage: 'gap', isRaw: true });
+    const close = (): void => reader.close();
+    signal.addEventListener('abort', close);
+    try {
+      let gathered = new Gathered();
+      let [end, isFirst] = [after, true];
+      for (let next = await nextOf(reader); next !== undefined; next = await nextOf(reader)) {
+        if (isAborted() || reader.position?.line !== after.line) return;
+        gathered.add(isFirst ? begun(next, isNext, isCut ? await cutBefore(log, after, next) : undefined) : next);
+        [end, isFirst] = [reader.position, false];
+        if (gathered.bytes < partBytes) continue;
+        yield gathered.until(end);
+        gathered = new Gathered();
+      }
+      if (isAborted()) return;
+      if (gathered.parts.length > 0) yield gathered.until(end);
+      // A writer that hasn't written a record yet has a place as well.
+      const { position } = reader;
+      if (position?.line === after.line && position.gen > end.gen) yield new Gathered().until(position);
+    } finally {
+      signal.removeEventListener('abort', close);
+      close();
+    }
+  };
+
+/** Resolves with `undefined` also if there's no log. */
+const nextOf = async (reader: Pick<RecordReader, 'next'>): Promise<readonly StoredRecord[] | undefined> => {
+  try {
+    return await reader.next();
+  } catch (error) {
+    if (error instanceof LogError && error.code === 'log-missing') return undefined;
+    throw error;
+  }
+};
+
+/** The first records, with the gap that they begin after, and without a status that is known. */
+const begun = (records: readonly StoredRecord[], isNext: boolean, cut?: Gap): readonly StoredRecord[] => {
+  const first = records.findIndex(({ offset }) => offset !== undefined);
+  const count = first < 0 ? records.length : first;
+  const added = records.slice(0, count) as LifecycleEvent[];
+  const rest = records.slice(count);
+  if (cut !== undefined) return [...withGapIn(added, cut), ...rest];
+  // A status with a gap is another one.
+  return isNext && added.every(({ type }) => type !== 'gap') ? rest : records;
+};
+
+/** Returns the gap between a place and the first records. */
+const cutBefore = async (log: History, after: Place, records: readonly StoredRecord[]): Promise<Gap> => {
+  const begin = placeBefore(records[0] as StoredRecord);
+  const near = await log.placeNear(Math.max(0, after.offset - 1));
+  // Otherwise a reader may have records that the log has lost.
+  const isCounted = near?.line === after.line && near.gen === after.gen;
+  const missed = isCounted ? missedBetween({ ...after, holes: near.holes }, begin) : undefined;
+  return relayGap({ from: after.complete, to: Math.max(after.at, begin.at), frames: missed });
+};
+
+/** The place before a record. A status has the place that it's about. */
+const placeBefore = (record: StoredRecord): Place => {
+  const { position, offset } = record as { readonly position: Place; readonly offset?: number };
+  if (offset === undefined) return position;
+  const { frames, holes } = position;
+  if (record.type !== 'gap') return { ...position, frames: frames - (record.type === 'frame' ? 1 : 0) };
+  return { ...position, frames: frames - (record.missed ?? 0), holes: holes - (record.missed === undefined ? 1 : 0) };
+};
+
+/** Records as pages receive them. */
+class Gathered {
+  readonly parts: (Buffer | LifecycleEvent)[] = [];
+  bytes = 0;
+  #frames = 0;
+
+  /** The bytes of frames are copied, because a reader uses its buffer again. */
+  add(records: readonly StoredRecord[]): void {
+    for (let n = 0; n < records.length; n += 1) {
+      const record = records[n] as StoredRecord;
+      if (record instanceof RawFrame) {
+        const from = n;
+        while (records[n + 1] instanceof RawFrame) n += 1;
+        const frames = (from === 0 && n === records.length - 1 ? records : records.slice(from, n + 1)) as RawFrame[];
+        this.#addFrames(fieldsOf(frames), frames.length);
+      } else if (record.type === 'frame') this.#addFrames(Buffer.from(`data: ${writeFrame(record)}\n`), 1);
+      else if (!isClusterEvent(record)) this.parts.push(record);
+    }
+  }
+
+  until(end: Place): StoredRecords {
+    return { parts: this.parts, frames: this.#frames, end };
+  }
+
+  #addFrames(fields: Buffer, count: number): void {
+    this.parts.push(fields);
+    this.bytes += fields.length;
+    this.#frames += count;
+  }
+}
+
+const fieldStart = Buffer.from('data: {');
+const fieldEnd = Buffer.from('}\n');
+
+const fieldsOf = (frames: readonly RawFrame[]): Buffer => {
+  let size = frames.length * (fieldStart.length + fieldEnd.length);
+  for (const { from, to } of frames) size += to - from;
+  const fields = Buffer.allocUnsafe(size);
+  let used = 0;
+  for (const { bytes, from, to } of frames) {
+    used += fieldStart.copy(fields, used);
+    used += bytes.copy(fields, used, from, to);
+    used += fieldEnd.copy(fields, used);
+  }
+  return fields;
+};
+
+/** The history of a folder. */
+export const historyOfFolder = (disk: Disk, folder: string): Omit<History, 'openReader'> => ({
+  newestFrom: (bytes) => {
+    let [left, later]: [number, number | undefined] = [bytes, undefined];
+    for (const segment of listSegments(disk, folder).toReversed()) {
+      const found = openSegment(disk, segment);
+      // Retention was faster.
+      if (found === undefined) return later;
+      const { fd, isCompressed, offset } = found;
+      try {
+        const size = contentSize(disk, fd, isCompressed);
+        if (size > left) return (isCompressed ? later : offsetAfter(disk, fd, size - left)) ?? later ?? offset;
+        [left, later] = [left - size, offset];
+      } finally {
+        disk.closeSync(fd);
+      }
+    }
+    return undefined;
+  },
+  placeNear: (offset) => {
+    const segment = listSegments(disk, folder).findLast((each) => each.offset <= offset);
+    return segment && headOf(disk, segment)?.header;
+  },
+});
+
+/** The size of the lines, which a compressed file has at its end. */
+const contentSize = (disk: Disk, fd: number, isCompressed: boolean): number => {
+  const { size } = disk.fstatSync(fd);
+  if (!isCompressed || size < 4) return size;
+  const last = Buffer.alloc(4);
+  disk.readSync(fd, last, 0, 4, size - 4);
+  return last.readUInt32LE();
+};
+
+/** Returns the offset of the first record behind a position of a file. */
+const offsetAfter = (disk: Disk, fd: number, position: number): number | undefined => {
+  for (let length = 64 * 1024; ; length *= 2) {
+    const bytes = Buffer.allocUnsafe(length);
+    const read = disk.readSync(fd, bytes, 0, length, position);
+    const lines = new Lines(bytes.subarray(bytes.indexOf('\n') + 1, read), true);
+    while (lines.next()) {
+      const scanned = lines.scan();
+      if (scanned !== undefined) return scanned.offset;
+    }
+    if (read < length) return undefined;
+  }
+};
+
+/** The history of a log in a store. */
+export const historyOfStore = (open: () => LineStore): Omit<History, 'openReader'> => ({
+  newestFrom: async (maxBytes) => {
+    const { from = 0, to = 0, bytes = 0 } = (await open().extent()) ?? {};
+    // All records count as equally large.
+    return bytes <= maxBytes ? undefined : to - Math.floor(((to - from) * maxBytes) / bytes);
+  },
+  placeNear: async (offset) => {
+    for await (const bytes of open().read(offset, new AbortController().signal)) return logHeadOf(bytes);
+    return undefined;
+  },
+});
