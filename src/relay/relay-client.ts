@@ -112,6 +112,17 @@ export class RelayClient {
     return this.#stored !== undefined;
   }
 
+  /** Returns whether the client continues in the store. */
+  #enterStore(): boolean {
+    const progress = this.#progress;
+    const received = lackedBy(progress, this.#run.log);
+    if (received === undefined) return false;
+    // A client that was live knows the status.
+    if (progress.resume.from === 'here') this.#stored = { status: progress.position.state.events.at(-1)?.type };
+    this.#progress = { ...progress, resume: { from: 'store', received } };
+    return true;
+  }
+
   /** Sends records of the store. Goes on in the memory once that has what follows. Returns the bytes of the records. */
   sendStored(records: StoredRecords, output: Output): number {
     const { fields, bytes, status, cut, end } = storedPart(records, this.#reached);
@@ -222,11 +233,7 @@ export class RelayClient {
 
   #nextMessage(): RelayMessage | Block | undefined {
     const { log } = this.#run;
-    const received = this.#isStored ? lackedBy(this.#progress, log) : undefined;
-    if (received !== undefined) {
-      this.#progress = { ...this.#progress, resume: { from: 'store', received } };
-      return undefined;
-    }
+    if (this.#isStored && this.#enterStore()) return undefined;
     const wasBehind = isBehind(this.#progress, log);
     const { progress, events: all } = skip(this.#progress, log);
     this.#progress = progress;

@@ -156,7 +156,7 @@ export class Replay {
   look(done: () => void): void {
     const { stored } = this.#run;
     if (this.#running !== undefined || stored === undefined || this.#client.storedAfter === undefined) return;
-    this.#looks = 0;
+    [this.#looks, this.#sentBytes] = [0, 0];
     const read$ = this.#hub.replays.during(this.#read$(stored));
     const complete = (): void => {
       this.#running = undefined;

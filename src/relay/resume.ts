@@ -142,9 +142,17 @@ const hasAfter = (log: EventLog, place: Place): boolean => log.positionUntil(pla
 const isBeyond = (log: EventLog): boolean => log.replayStart().offset > log.oldest.offset;
 
 /** Returns the place after which the store may have what the log lacks; `undefined` if the log lacks nothing. */
-export const lackedBy = ({ resume }: Progress, log: EventLog): Place | undefined => {
+export const lackedBy = (progress: Progress, log: EventLog): Place | undefined => {
+  const { resume, position, pendingGapFrom } = progress;
+  // A client that was too slow.
+  const isLate = resume.from === 'here' && pendingGapFrom === undefined && isBehind(progress, log);
+  const after = isLate ? position.shared : lackedOfSource(resume, log);
+  return after !== undefined && !isBeyond(log) ? after : undefined;
+};
+
+const lackedOfSource = (resume: Resume, log: EventLog): Place | undefined => {
   if (resume.from !== 'source' || log.newest.offset === 0 || !isOfSource(log, resume.received)) return undefined;
-  return hasAfter(log, resume.received) || isBeyond(log) ? undefined : resume.received;
+  return hasAfter(log, resume.received) ? undefined : resume.received;
 };
 
 // The client may have some events of the ms `at`, so they aren't sent again. It may lack others, so the gap covers that
