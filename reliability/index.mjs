@@ -7,7 +7,6 @@ import { runProgram } from '../scripts/run-program.mjs';
 const built = (what, node) => ({ what, node: node.split(' '), needsBuild: true });
 const unbuilt = (what, node) => ({ ...built(what, node), needsBuild: false });
 const simulated = (name, what) => [name, unbuilt(what, `reliability/simulation/index.mjs ${name}`)];
-const killed = (name, what) => [name, unbuilt(what, `reliability/log-kills.mjs ${name}`)];
 
 runProgram('reliability', {
   chaos: built(
@@ -38,10 +37,11 @@ runProgram('reliability', {
     simulated('relay-simulation', 'relays and pages in virtual time [--runs 2000] [--mutant-runs 100] [--seed 1]'),
     simulated('log-simulation', 'writers and readers of a log in virtual time [--runs 2000] [--mutant-runs 150]'),
     simulated('settle', 'outcomes, compared with an oracle [--runs 10000] [--mutant-runs 100] [--seed 1]'),
-    killed('log-kills', 'writers and consumers of a log, killed and stopped [--rounds 100] [--seed 1]'),
-    killed('jet-stream-kills', 'the same on a real NATS server, which is killed as well [--rounds 50] [--seed 1]'),
-    killed('jet-stream-cluster-kills', 'the same on three, of which the leader is killed [--rounds 20] [--seed 1]'),
   ]),
+  'log-kills': unbuilt(
+    'kill -9 of writers and consumers of a log, and of its server [--store folder] [--kills 100] [--seed 1]',
+    'reliability/log-kills.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',

@@ -1,8 +1,8 @@
-// Kills and stops writers and consumers of a log, which are real processes. With NATS it kills a server as well.
+// Kills writers and consumers of a log, which are real processes, and the server that has it: so many of each.
 //
-//   npm run reliability -- log-kills [--rounds 100] [--seed 1]                     a log in a folder
-//   npm run reliability -- jet-stream-kills [--rounds 50] [--seed 1]               a log on a NATS server
-//   npm run reliability -- jet-stream-cluster-kills [--rounds 20] [--seed 1]       on three; the one that leads its stream is killed
+//   npm run reliability -- log-kills [--store folder] [--kills 100] [--seed 1]
+//
+// The store: a folder, `nats`, `nats-cluster` (three servers; the one that leads the stream is killed) or `redis`.
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -12,17 +12,19 @@ import { promisify } from 'node:util';
 import { atLeast, exactly, report } from './lib/report.mjs';
 import { readOptions } from './lib/options.mjs';
 
-const engines = {
-  'log-kills': { engine: 'folder', usual: 100 },
-  'jet-stream-kills': { engine: 'nats', usual: 50 },
-  'jet-stream-cluster-kills': { engine: 'nats-cluster', usual: 20 },
+const names = {
+  folder: 'log-kills',
+  nats: 'log-kills-nats',
+  'nats-cluster': 'log-kills-nats-cluster',
+  redis: 'log-kills-redis',
 };
+const usual = 100;
 
-const runKills = async (name, engine, rounds, seed) => {
+const runKills = async (store, kills, seed) => {
   mkdirSync('temp', { recursive: true });
   // Inside the project, so that the native package can be loaded.
-  const bundles = mkdtempSync(`temp/${name}-`);
-  const folder = mkdtempSync(join(tmpdir(), `${name}-`));
+  const bundles = mkdtempSync(`temp/${names[store]}-`);
+  const folder = mkdtempSync(join(tmpdir(), `${names[store]}-`));
   const programs = ['kill-rounds', 'writer', 'consumer'];
   const [main, ...others] = programs.map((program) => join(bundles, `${program}.mjs`));
   try {
@@ -35,33 +37,38 @@ const runKills = async (name, engine, rounds, seed) => {
       external: ['fs-native-extensions'],
       banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
     });
-    const args = [main, engine, folder, ...others, `${rounds}`, `${seed}`];
+    const args = [main, store, folder, ...others, `${kills}`, `${seed}`];
     return JSON.parse((await promisify(execFile)(process.execPath, args)).stdout);
   } finally {
     for (const path of [bundles, folder]) rmSync(path, { recursive: true, force: true });
   }
 };
 
-const [name, ...args] = process.argv.slice(2);
-const { engine, usual } = engines[name];
-const { rounds, seed } = readOptions({ rounds: usual, seed: 1 }, { least: { rounds: 1 }, args });
+const { store, kills, seed } = readOptions({ store: 'folder', kills: usual, seed: 1 }, { least: { kills: 1 } });
+const name = names[store];
+if (name === undefined) {
+  console.error(`--store must be one of ${Object.keys(names).join(', ')}.`);
+  process.exit(2);
+}
 const startedAt = performance.now();
-const { violations, frames, gaps, ...sums } = await runKills(name, engine, rounds, seed);
+const { violations, ...sums } = await runKills(store, kills, seed);
 for (const violation of violations) console.log(violation);
 report({
   name,
-  command: `npm run reliability -- ${name} --rounds ${rounds} --seed ${seed}`,
+  command: `npm run reliability -- log-kills --store ${store} --kills ${kills} --seed ${seed}`,
   goals: [
     exactly('records that are lost, repeated, changed or skipped', violations.length, 0),
-    atLeast('kills of a writer', sums.writerKills, rounds),
-    ...(engine === 'folder' ? [] : [atLeast('kills of the server', sums.serverKills, rounds - 2)]),
+    atLeast('kills of a writer', sums.writerKills, kills),
+    atLeast('kills of a consumer', sums.consumerKills, kills),
+    ...(store === 'folder' ? [] : [atLeast('kills of the server', sums.serverKills, kills)]),
   ],
   facts: {
-    [engine === 'folder' ? 'stopped writers' : 'stopped writers that were replaced']: sums.stops,
-    'killed consumers': sums.consumerKills,
-    frames,
-    gaps,
+    [store === 'folder' ? 'stopped writers' : 'stopped writers that were replaced']: sums.stops,
+    'frames that a writer confirmed just before the kills': sums.confirmed,
+    'records worked on again, because the kill came before the commit': sums.repeated,
+    frames: sums.frames,
+    gaps: sums.gaps,
     seconds: Math.round((performance.now() - startedAt) / 1_000),
   },
-  keep: rounds >= usual,
+  keep: kills >= usual,
 });

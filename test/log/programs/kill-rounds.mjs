@@ -1,36 +1,60 @@
-// Kills and stops real processes that write and consume a log, and the servers that have it. Checks what a reader receives. Prints JSON.
+// Kills processes that write and consume a log, and the servers that have it: one of each in a round. Checks what
+// readers receive, and what consumers have worked on. Prints JSON.
 //
 //   kill-rounds.mjs folder|nats|nats-cluster|redis FOLDER WRITER CONSUMER ROUNDS SEED
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { lastValueFrom, toArray } from 'rxjs';
 import { verifyLog } from '../../../src/log/index.ts';
 import { seededRandom } from '../../../src/testing/sources.ts';
 import { startBroker, startNatsCluster } from '../../peers/brokers.mjs';
+import { checkConsumer, checkReader } from './kill-checks.mjs';
 import { logAt } from './log-at.mjs';
 
 const [engine, folder, writerProgram, consumerProgram, rounds, seed] = process.argv.slice(2);
 const isFolder = engine === 'folder';
 const next = seededRandom(Number(seed));
 const random = () => next() / 2 ** 32;
-const applied = join(folder, 'applied.txt');
+const notes = join(folder, 'notes.txt');
 // Three servers elect a leader for seconds.
 const options = JSON.stringify(
   isFolder ? { segmentBytes: 60_000, compress: true, syncMs: 20 } : { maxWaitingBytes: 500_000_000 },
 );
 const violations = [];
-const sums = { writerKills: 0, serverKills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
+const report = (violation) => violations.push(violation);
+const sums = { writerKills: 0, serverKills: 0, consumerKills: 0, stops: 0, confirmed: 0 };
+
+const limitMs = 120_000;
+const until = async (isTrue) => {
+  for (const startedAt = performance.now(); !(await isTrue()); await setTimeout(2))
+    if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
+};
 
 const children = new Set();
+/** Starts a program, whose end is a violation unless it's expected. */
 const run = (...args) => {
-  const child = spawn(process.execPath, args.map(String), {
+  const process_ = spawn(process.execPath, args.map(String), {
     stdio: ['ignore', 'pipe', isFolder ? 'inherit' : 'ignore'],
   });
+  const child = { process: process_, said: '', isExpected: false, hasEnded: false };
   children.add(child);
-  return child.once('exit', () => children.delete(child));
+  process_.stdout.on('data', (text) => (child.said += text));
+  process_.once('close', (code) => {
+    children.delete(child);
+    child.hasEnded = true;
+    if (!child.isExpected) report(`${args.join(' ')} has ended with ${code}: ${child.said}`);
+  });
+  return child;
+};
+const ended = async (child) => {
+  child.isExpected = true;
+  await until(() => child.hasEnded);
+};
+const kill = async (child) => {
+  child.isExpected = true;
+  child.process.kill('SIGKILL');
+  await ended(child);
 };
 const startOne = async () => {
   const broker = await startBroker(engine, folder);
@@ -44,131 +68,143 @@ const startServer = {
 }[engine];
 const server = await startServer();
 process.on('exit', () => {
-  children.forEach((child) => child.kill('SIGKILL'));
+  children.forEach((child) => child.process.kill('SIGKILL'));
   server?.pids().forEach((pid) => process.kill(pid, 'SIGKILL'));
 });
 process.on('SIGTERM', () => process.exit(1));
 
-const ended = async (child, signal) => {
-  if (!children.has(child)) return;
-  const exit = once(child, 'exit');
-  if (signal) child.kill(signal);
-  await exit;
-};
-const limitMs = 60_000;
-const until = async (isTrue) => {
-  for (const startedAt = performance.now(); !(await isTrue()); await setTimeout(2))
-    if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
-};
-
 const place = isFolder ? join(folder, 'log') : `${engine.split('-')[0]}:${server.ports.join()}`;
 const log = await logAt(place);
 
-/** Checks that a reader receives records in order. */
-const checker = () => {
-  const contents = new Map();
-  let [last, id, hasGap] = [-1, undefined, false];
-  const receive = (record) => {
-    if (record.type === 'gap') {
-      hasGap = true;
-      sums.gaps += 1;
-    }
-    if (record.offset === undefined) return;
-    if (record.offset !== last + 1) violations.push(`${record.offset} after ${last}`);
-    last = record.offset;
-    contents.set(last, record.type === 'frame' ? record.text() : JSON.stringify({ ...record, position: undefined }));
-    if (record.type !== 'frame') return;
-    const [writer, n] = record.json().id.split(':').map(Number);
-    const isNext = id?.writer === writer ? n === id.n + 1 : n === 0 && (id === undefined || hasGap);
-    if (!isNext) violations.push(`frame ${writer}:${n} after ${id?.writer}:${id?.n}`);
-    id = { writer, n };
-    hasGap = false;
-  };
-  return { contents, receive, id: () => id };
-};
-
-const follower = checker();
-const following = log.read$().subscribe({ next: follower.receive, error: (error) => violations.push(String(error)) });
+const follower = checkReader(report);
+const following = log.read$().subscribe({ next: follower.receive, error: (error) => report(String(error)) });
 const grows = async (by) => {
-  const enough = follower.contents.size + by;
-  await until(() => follower.contents.size >= enough);
-};
-let consumer = run(consumerProgram, place, applied);
-// On a server, a consumer that stood still may have been taken over.
-const keepConsuming = () => {
-  if (!children.has(consumer)) consumer = run(consumerProgram, place, applied);
+  const enough = follower.hashes.length + by;
+  await until(() => follower.hashes.length >= enough);
 };
 let writers = 0;
 const startWriter = async (count = Infinity) => {
-  const writer = run(writerProgram, place, writers++, count, options);
-  await until(() => follower.id()?.writer === writers - 1);
+  const number = writers++;
+  const writer = run(writerProgram, place, number, count, options);
+  await until(() => follower.id()?.writer === number);
   return writer;
 };
-const endsWith = async (expected, child) => {
-  const [[text]] = await Promise.all([once(child.stdout, 'data'), once(child, 'exit')]);
-  if (String(text).trim() !== expected) violations.push(`a writer has not ended with ${expected}: ${text}`);
+let consumer = run(consumerProgram, place, notes);
+
+const killWriter = async (writer) => {
+  sums.writerKills += 1;
+  await kill(writer);
+};
+const killConsumer = async () => {
+  sums.consumerKills += 1;
+  if (random() < 0.5) consumer.process.kill('SIGSTOP');
+  await kill(consumer);
+};
+const killServer = async () => {
+  if (isFolder) return;
+  sums.serverKills += 1;
+  await server.kill();
+};
+const pause = () => setTimeout(random() * 100);
+
+/** All at the same time, in any order. */
+const together = async (writer) => {
+  const kills = [killServer, killConsumer, () => killWriter(writer)];
+  while (kills.length > 0) {
+    const [each] = kills.splice(Math.floor(random() * kills.length), 1);
+    await each();
+    await pause();
+  }
+  if (!isFolder) await server.start();
+  consumer = run(consumerProgram, place, notes);
+};
+/** One after the other. The writer and the consumer outlive the server. */
+const inTurn = async (writer) => {
+  await killServer();
+  await pause();
+  if (!isFolder) await server.start();
+  await grows(200);
+  await killConsumer();
+  consumer = run(consumerProgram, place, notes);
+  await grows(200);
+  await killWriter(writer);
+};
+/** The server is killed as soon as it has confirmed all that a writer had. */
+const confirmed = async (writer) => {
+  await killWriter(writer);
+  const [number, count] = [writers, 1 + Math.floor(random() * 200)];
+  await ended(await startWriter(count));
+  await killServer();
+  await killConsumer();
+  if (!isFolder) await server.start();
+  consumer = run(consumerProgram, place, notes);
+  sums.confirmed += count;
+  await until(() => follower.id().n === count - 1);
+  if (follower.id().writer !== number) report(`${follower.id().writer} came after ${number}`);
 };
 
+const endsWith = async (child, code) => {
+  await ended(child);
+  if (child.said.trim() !== code) report(`a writer has not ended with ${code}: ${child.said}`);
+};
 /** A writer that stands still keeps the lock of a folder. On a server, another one takes over, and the first one is fenced. */
 const stop = async (writer) => {
   sums.stops += 1;
-  writer.kill('SIGSTOP');
+  writer.process.kill('SIGSTOP');
   if (isFolder) {
-    await endsWith('log-in-use', run(writerProgram, place, 'second', 1, options));
-    writer.kill('SIGCONT');
+    await endsWith(run(writerProgram, place, 'second', 1, options), 'log-in-use');
+    writer.process.kill('SIGCONT');
     await grows(100);
-  } else {
-    const second = await startWriter();
-    await grows(100);
-    const fenced = endsWith('log-fenced', writer);
-    writer.kill('SIGCONT');
-    await fenced;
-    await grows(100);
-    await ended(second, 'SIGKILL');
+    return writer;
   }
+  const second = await startWriter();
+  await grows(100);
+  writer.isExpected = true;
+  writer.process.kill('SIGCONT');
+  await endsWith(writer, 'log-fenced');
+  await grows(100);
+  return second;
 };
 
-for (let round = 0; round < Number(rounds); round += 1) {
-  const writer = await startWriter();
-  await grows(random() * 400);
-  for (let n = 0; !isFolder && n < round % 3; n += 1) {
-    sums.serverKills += 1;
-    await server.kill();
-    await setTimeout(random() * 100);
-    await server.start();
-    await grows(200);
+const killAll = async () => {
+  for (let round = 0; round < Number(rounds); round += 1) {
+    const writer = await startWriter();
+    await grows(random() * 400);
+    await [together, inTurn, confirmed][round % 3](round % 2 === 0 ? writer : await stop(writer));
   }
-  if (round % 2 === 0) {
-    sums.consumerKills += 1;
-    if (random() < 0.5) consumer.kill('SIGSTOP');
-    await ended(consumer, 'SIGKILL');
-  }
-  keepConsuming();
-  if (round % 3 === 1) await stop(writer);
-  sums.writerKills += 1;
-  await ended(writer, 'SIGKILL');
+  const count = 200;
+  await ended(await startWriter(count));
+  await until(() => follower.id().n === count - 1);
+};
+
+const checkAll = async () => {
+  following.unsubscribe();
+  const again = checkReader(report);
+  await log.read$({ follow: false }).forEach(again.receive);
+  follower.hashes.forEach((hash, offset) => {
+    if (again.hashes[offset] !== hash) report(`offset ${offset} has changed`);
+  });
+  const consumed = (each) => checkConsumer(existsSync(notes) ? readFileSync(notes, 'utf8') : '', each);
+  await until(
+    async () =>
+      (await setTimeout(100)) ?? (consumed(() => undefined).committed === again.names.length || consumer.hasEnded),
+  );
+  for (const child of [...children]) await kill(child);
+  const { worked, repeated } = consumed(report);
+  again.names.forEach((name, offset) => {
+    if (worked[offset] !== name) report(`a consumer has worked on ${worked[offset]} in place of ${offset}=${name}`);
+  });
+  if (isFolder)
+    for (const { path, line, problem } of (await verifyLog(place)).damaged) report(`${path}:${line}: ${problem}`);
+  return { ...again.sums(), repeated };
+};
+
+let figures = {};
+try {
+  await killAll();
+  figures = await checkAll();
+} catch (error) {
+  report(String(error));
 }
-
-const count = 200;
-await startWriter(count);
-await until(() => follower.id().n === count - 1);
-following.unsubscribe();
-const again = checker();
-for (const record of await lastValueFrom(log.read$({ follow: false }).pipe(toArray()))) again.receive(record);
-for (const [offset, content] of follower.contents)
-  if (again.contents.get(offset) !== content) violations.push(`offset ${offset} has changed`);
-const ids = [...again.contents.values()].flatMap((text) => JSON.parse(text).id ?? []);
-sums.frames = ids.length;
-const unworked = () => {
-  if (!isFolder) keepConsuming();
-  const worked = new Set(existsSync(applied) ? readFileSync(applied, 'utf8').split('\n') : []);
-  return ids.filter((id) => !worked.has(id));
-};
-await until(() => unworked().length === 0 || !children.has(consumer));
-if (unworked().length > 0) violations.push(`the consumer has not worked on ${unworked().slice(0, 5)}`);
-for (const child of [...children]) await ended(child, 'SIGKILL');
-if (isFolder)
-  for (const { path, line, problem } of (await verifyLog(place)).damaged)
-    violations.push(`${path}:${line}: ${problem}`);
-console.log(JSON.stringify({ ...sums, violations: violations.slice(0, 20) }));
+console.log(JSON.stringify({ ...sums, ...figures, violations: violations.slice(0, 20) }));
 process.exit();

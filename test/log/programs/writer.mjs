@@ -17,9 +17,11 @@ const feed = new Observable((events) => {
       const payload = JSON.stringify({ id: `${run}:${n}`, filler: 'x'.repeat(n % 300) });
       events.next(new Frame('market', Buffer.from(payload), false, Date.now(), 1));
     }
-    if (n < Number(count)) setTimeout(turn, 2);
+    if (n < Number(count)) setTimeout(turn, 10);
     else events.complete();
   };
   turn();
 });
-feed.pipe(log.append()).subscribe({ error: endWith, complete: () => process.exit() });
+// It goes on after an outage of any length.
+const onError = () => undefined;
+feed.pipe(log.append({ onError })).subscribe({ error: endWith, complete: () => process.exit() });
