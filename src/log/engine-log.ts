@@ -1,14 +1,14 @@
 import { Subject } from 'rxjs';
 import { aName, type Rule, validated } from '../protocol/validate.js';
 import { appended, type Fail } from './append.js';
+import type { OpenedReader } from './consume.js';
 import { type FeedLog, readingOf } from './feed-log.js';
 import { historyOfStore } from './history.js';
-import type { OpenedReader } from './consume.js';
-import type { ReaderSettings } from './records.js';
 import { onceClosed, whenClosed } from './lock.js';
 import { LogError } from './log-error.js';
 import { logHeadOf } from './log-message.js';
 import { appendDefaults, appendRules, bytesRule, folderDefaults } from './options.js';
+import type { ReaderSettings } from './records.js';
 import { committedInStore, openStoreCursor } from './store-cursor.js';
 import { type LogEngine, type StoredLog, StoreFaults } from './stored-log.js';
 import { StoreReader } from './store-reader.js';
@@ -82,7 +82,7 @@ export const engineLog = (
       const appendable = { path, connection, onError, open, closing$ };
       return (source) => onceClosed(path, () => appended(source, appendable), connection);
     },
-    ...readingOf(readable, { openReader, ...historyOfStore(() => log.engine.line(log.spec)) }),
+    ...readingOf(readable, { openReader, ...historyOfStore(log) }),
     committed: (consumer) => committedInStore(log, consumer),
     close: () => {
       closing$.next();

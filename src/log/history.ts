@@ -13,6 +13,7 @@ import type { LineStore } from './line-store.js';
 import { logHeadOf } from './log-message.js';
 import type { RecordReader } from './record-reader.js';
 import type { ReaderSettings } from './records.js';
+import { refusedBy, type StoredLog } from './stored-log.js';
 import { type Disk, headOf, listSegments, openSegment } from './segments.js';
 
 /** The parts of a log that its history needs. */
@@ -202,14 +203,25 @@ const offsetAfter = (disk: Disk, fd: number, position: number): number | undefin
 };
 
 /** The history of a log in a store. */
-export const historyOfStore = (open: () => LineStore): Omit<History, 'openReader'> => ({
-  newestFrom: async (maxBytes) => {
-    const { from = 0, to = 0, bytes = 0 } = (await open().extent()) ?? {};
-    // All records count as equally large.
-    return bytes <= maxBytes ? undefined : to - Math.floor(((to - from) * maxBytes) / bytes);
-  },
-  placeNear: async (offset) => {
-    for await (const bytes of open().read(offset, new AbortController().signal)) return logHeadOf(bytes);
-    return undefined;
-  },
-});
+export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => {
+  const asked = async <T>(ask: (store: LineStore) => Promise<T>): Promise<T> => {
+    try {
+      return await ask(log.engine.line(log.spec));
+    } catch (error) {
+      throw refusedBy(log, 'read', error);
+    }
+  };
+  return {
+    newestFrom: (maxBytes) =>
+      asked(async (store) => {
+        const { from = 0, to = 0, bytes = 0 } = (await store.extent()) ?? {};
+        // All records count as equally large.
+        return bytes <= maxBytes ? undefined : to - Math.floor(((to - from) * maxBytes) / bytes);
+      }),
+    placeNear: (offset) =>
+      asked(async (store) => {
+        for await (const bytes of store.read(offset, new AbortController().signal)) return logHeadOf(bytes);
+        return undefined;
+      }),
+  };
+};
