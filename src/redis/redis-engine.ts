@@ -13,6 +13,7 @@ import {
   mergeMap,
   Observable,
   of,
+  shareReplay,
   Subject,
   takeUntil,
   tap,
@@ -82,6 +83,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       map((areReady) => areReady.every(Boolean)),
       distinctUntilChanged(),
       takeUntil(merge(...connections.map(isEnded$))),
+      // Each reader of a log subscribes, and Node warns of many listeners.
+      shareReplay({ bufferSize: 1, refCount: true }),
     ),
     failures$: merge(failures$, errors$.pipe(map((error) => ({ operation: 'connect' as const, error })))),
     read: async (key) => {
