@@ -79,13 +79,15 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));
 
   return {
-    connected$: defer(() => combineLatest(connections.map(isReady$))).pipe(
-      map((areReady) => areReady.every(Boolean)),
-      distinctUntilChanged(),
-      takeUntil(merge(...connections.map(isEnded$))),
+    connected$: defer(
+      () =>
+        combineLatest(connections.map(isReady$)).pipe(
+          map((areReady) => areReady.every(Boolean)),
+          distinctUntilChanged(),
+          takeUntil(merge(...connections.map(isEnded$))),
+        ),
       // Each reader of a log subscribes, and Node warns of many listeners.
-      shareReplay({ bufferSize: 1, refCount: true }),
-    ),
+    ).pipe(shareReplay({ bufferSize: 1, refCount: true })),
     failures$: merge(failures$, errors$.pipe(map((error) => ({ operation: 'connect' as const, error })))),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
