@@ -32,24 +32,31 @@ const until = async (isTrue) => {
 };
 
 const children = new Set();
-/** Starts a program, whose end is a violation unless it's expected. */
+/** Starts a program. Any end of it that isn't expected is a violation. */
 const run = (...args) => {
-  const process_ = spawn(process.execPath, args.map(String), {
-    stdio: ['ignore', 'pipe', isFolder ? 'inherit' : 'ignore'],
-  });
-  const child = { process: process_, said: '', isExpected: false, hasEnded: false };
+  const child = {
+    process: spawn(process.execPath, args.map(String), { stdio: ['ignore', 'pipe', 'pipe'] }),
+    ...{ said: '', errors: '', isExpected: false, hasEnded: false },
+  };
   children.add(child);
-  process_.stdout.on('data', (text) => (child.said += text));
-  process_.once('close', (code) => {
+  child.process.stdout.on('data', (text) => (child.said += text));
+  child.process.stderr.on('data', (text) => (child.errors = `${child.errors}${text}`.slice(-2_000)));
+  child.process.once('close', (code) => {
     children.delete(child);
     child.hasEnded = true;
-    if (!child.isExpected) report(`${args.join(' ')} has ended with ${code}: ${child.said}`);
+    if (!child.isExpected) report(`${args.join(' ')} has ended with ${code}: ${child.said}${child.errors}`);
   });
   return child;
 };
-const ended = async (child) => {
+const ended = (child) => {
   child.isExpected = true;
-  await until(() => child.hasEnded);
+  return until(() => child.hasEnded);
+};
+/** Runs a writer until all that it has is stored. */
+const completeWriter = async (count) => {
+  const writer = await startWriter(count);
+  await ended(writer);
+  if (writer.process.exitCode !== 0) report(`a writer has not completed: ${writer.said}${writer.errors}`);
 };
 const kill = async (child) => {
   child.isExpected = true;
@@ -86,6 +93,7 @@ let writers = 0;
 const startWriter = async (count = Infinity) => {
   const number = writers++;
   const writer = run(writerProgram, place, number, count, options);
+  writer.isExpected = count < Infinity;
   await until(() => follower.id()?.writer === number);
   return writer;
 };
@@ -133,7 +141,7 @@ const inTurn = async (writer) => {
 const confirmed = async (writer) => {
   await killWriter(writer);
   const [number, count] = [writers, 1 + Math.floor(random() * 200)];
-  await ended(await startWriter(count));
+  await completeWriter(count);
   await killServer();
   await killConsumer();
   if (!isFolder) await server.start();
@@ -173,7 +181,7 @@ const killAll = async () => {
     await [together, inTurn, confirmed][round % 3](round % 2 === 0 ? writer : await stop(writer));
   }
   const count = 200;
-  await ended(await startWriter(count));
+  await completeWriter(count);
   await until(() => follower.id().n === count - 1);
 };
 

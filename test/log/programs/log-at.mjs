@@ -17,7 +17,9 @@ export const connectTo = async (place, options = {}) => {
     return { log: redisLog(redis, { name: 'market', ...options }), close: () => redis.disconnect() };
   }
   const servers = ports.split(',').map((port) => `127.0.0.1:${port}`);
-  const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+  // The servers may be down just then.
+  const patience = { waitOnFirstConnect: true, maxReconnectAttempts: -1, reconnectTimeWait: 50 };
+  const connection = await connect({ servers, ...patience });
   const log = jetStreamLog(connection, { name: 'market', replicas: servers.length, ...options });
   return { log, close: () => connection.close() };
 };
