@@ -1,3 +1,4 @@
+/** @lane clock */
 import { feedLog } from '../../src/log/index.js';
 import { isAsGoodAsLive } from './every-store.js';
 import { memoryLog } from './memory-log.js';
