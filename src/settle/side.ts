@@ -126,9 +126,11 @@ export class Side {
 
   private holeIn(from: number, to: number): Gap | undefined {
     const { outage, gaps } = this.stateNow;
-    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.time.known());
     const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
-    return gaps.find(isIn) ?? this.holes.find(isIn);
+    // The first one: whether the last outage is over by now, a clock knows before the next record of a log does.
+    const known = this.holes.find(isIn) ?? gaps.find(isIn);
+    if (known !== undefined || outage === undefined || outage.from > to || isOfRelay(outage)) return known;
+    return gapUntil(outage, this.time.known());
   }
 
   private receive(value: unknown, at: number): void {

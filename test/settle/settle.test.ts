@@ -215,6 +215,17 @@ describe('the outcome of a trade', () => {
     expect(lines().at(-1)).toBe('2200 unknown a ledger gap');
   });
 
+  it('is unknown for the first of two outages, whether or not the second one is over', () => {
+    const { feed$, ledger, passTo, outcomes } = settled();
+    for (const event of [disconnected(102), opened(104), gapOf(102, 104), disconnected(108)]) {
+      passTo('at' in event ? event.at : event.to);
+      feed$.next(event);
+    }
+    ledger(110, 'a');
+    ledger(120);
+    expect(outcomes()).toMatchObject([{ key: 'a', state: 'unknown', because: { gap: { from: 102, to: 104 } } }]);
+  });
+
   it('counts an item that is late by less than allowedLatenessMs', () => {
     const { feed$, passTo, ledger, lines } = settled({ allowedLatenessMs: 5 });
     ledger(104, 'a');
