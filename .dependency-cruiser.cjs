@@ -48,6 +48,7 @@ const rows = {
       'log/log-error.ts',
       'operators/items/async-context.ts',
       'operators/items/follow-feed.ts',
+      'operators/node/write-frame.ts',
       'operators/share-feed.ts',
       'log/line-reader.ts',
       'log/line-store.ts',

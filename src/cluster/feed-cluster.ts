@@ -7,17 +7,18 @@ import { fanOut } from '../operators/share-feed.js';
 import type { ClusterEvent, FeedEvent, Watermark } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
 import { checkFeed } from '../protocol/contract.js';
-import type { PositionedFeed } from '../protocol/place.js';
+import type { PositionedFeed, StoredLine } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
 import { type ClusterStatus, type ElectionStatus, firstStatus, leftStatus } from './status.js';
+import { storedRecords } from './stored-records.js';
 import { whileOwner } from './while-owner.js';
 
 /** Shares one feed between any number of processes, although the account gets a single connection. */
-export interface FeedCluster extends PositionedFeed {
+export interface FeedCluster extends PositionedFeed, StoredLine {
   readonly feed: Feed;
   /**
    * Emits the frames and events of the feed, whichever replica owns the connection. Hot while there's a subscriber: all
@@ -164,6 +165,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     get position() {
       return replica?.position;
     },
+    stored: storedRecords(feed, settings),
     whileOwner: (operator) => whileOwner(owned, operator),
     handOver: () => runIn(home, async () => replica?.handOver()),
     resume: () =>

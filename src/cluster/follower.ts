@@ -14,7 +14,7 @@ import {
 } from '../protocol/place.js';
 import type { Ownership } from './election/election.js';
 import type { Origin } from '../log/line-reader.js';
-import type { FeedMessage } from './messages.js';
+import { type FeedMessage, hasConnection, isEvent, isStatus } from './messages.js';
 import { notBegun, type Publisher, shifted } from './publisher.js';
 
 interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
@@ -22,6 +22,14 @@ interface OpenOutage extends Pick<Outage, 'from' | 'failure'> {
   readonly since?: Place | undefined;
   /** `away`: messages may be missing. `rest`: with `deliveryDelayMs`, it goes on after its gap, and frames arrive. */
   readonly is?: 'away' | 'rest' | undefined;
+}
+
+/** What the owner's connection was at a place. */
+interface StatusBefore {
+  readonly owner: string;
+  readonly isOpen: boolean;
+  /** Its gap follows. */
+  readonly outage: Pick<Outage, 'from' | 'failure'> | undefined;
 }
 
 /** Counts records: what was read from a store because it had been missed, and what was emitted but isn't in the line. */
@@ -101,6 +109,19 @@ export class Follower implements PositionedFeed {
     const { gen, owner: id, kind, at } = message;
     this.#place = [...records, ...frames].reduce((place, record) => afterRecord(place, record, at), placeOf(message));
     this.#owner = { gen, id, hasEnded: kind === 'end', laterMs: 0 };
+  }
+
+  /**
+   * Goes on after a place of the line, for a client that has what is before it.
+   *
+   * @param before - what the connection was there
+   */
+  resume(place: Place, { owner, isOpen, outage }: StatusBefore): void {
+    this.#place = place;
+    this.#owner = { gen: place.gen, id: owner, hasEnded: false, laterMs: 0 };
+    this.#opened = { count: 1, from: -Infinity };
+    this.#connection = isOpen ? 'open' : 'down';
+    this.#outage = outage;
   }
 
   /** Whether a publisher of this replica sends next what this follower emits next. */
@@ -353,13 +374,13 @@ const later = (message: FeedMessage, ms: number, now: number): FeedMessage => {
 
 type Settling = FeedMessage['settling'];
 
-const placeOf = ({ line, gen, offset, frames, holes, at, complete }: Place): Place => {
+export const placeOf = ({ line, gen, offset, frames, holes, at, complete }: Place): Place => {
   return { line, gen, offset, frames, holes, at, complete };
 };
 
 const timesOf = ({ at, complete }: Place): Pick<Place, 'at' | 'complete'> => ({ at, complete });
 
-const isComplete = ({ at, complete }: Place): boolean => complete >= at;
+export const isComplete = ({ at, complete }: Place): boolean => complete >= at;
 
 const missing = (why: 'away' | 'behind', endedAt: number): TradeFeedError =>
   createFailure(clusterMeanings[why], { stage: 'stream', endedAt });
@@ -367,15 +388,6 @@ const missing = (why: 'away' | 'behind', endedAt: number): TradeFeedError =>
 const replacedAt = (endedAt: number): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
 
-const isEvent = (message: FeedMessage, type: LifecycleEvent['type']): boolean =>
-  message.kind === 'event' && message.event.type === type;
-
-/** Whether it says itself what the connection is. */
-const isStatus = (message: FeedMessage): boolean => isEvent(message, 'opened') || isEvent(message, 'disconnected');
-
 /** Whether its owner's connection was replaced, which no event says. */
 const isReplaced = (message: FeedMessage, have: Place): boolean =>
   message.settling !== undefined && (isComplete(have) || !hasConnection(message) || isEvent(message, 'opened'));
-
-/** Whether its owner is connected, as far as it says. Frames prove it. */
-const hasConnection = ({ kind, phase }: FeedMessage): boolean => phase === 'open' || kind === 'batch';

@@ -33,6 +33,21 @@ type PlainBody =
 export type PlainMessage = FeedHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
+type EventMessage<T extends LifecycleEvent['type']> = FeedHead & {
+  readonly kind: 'event';
+  readonly event: Extract<LifecycleEvent, { readonly type: T }>;
+};
+
+export const isEvent = <T extends LifecycleEvent['type']>(message: FeedMessage, type: T): message is EventMessage<T> =>
+  message.kind === 'event' && message.event.type === type;
+
+/** Whether it says itself what the connection is. */
+export const isStatus = (message: FeedMessage): message is EventMessage<'opened' | 'disconnected'> =>
+  isEvent(message, 'opened') || isEvent(message, 'disconnected');
+
+/** Whether its owner is connected, as far as it says. Frames prove it. */
+export const hasConnection = ({ kind, phase }: FeedMessage): boolean => phase === 'open' || kind === 'batch';
+
 // The layout of a message, in big-endian: version, kind, phase and length of the names (1 byte each), number of
 // records (Uint32), the numbers of the head (Float64, since they can exceed 2^32), the names, which are the line and the
 // owner's id, and the body.

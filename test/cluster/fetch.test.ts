@@ -13,8 +13,10 @@ import type { ClusterEvent, FeedEvent, RelayedEvent } from '../../src/protocol/e
 import { listen } from '../support/listen.js';
 import { startFaultProxy } from '../support/fault-proxy.js';
 import { waitFor } from '../support/wait-for.js';
+import type { Place } from '../../src/protocol/place.js';
 import { becomes, describeInstalled, type RealServer, startServer } from './support/real-server.js';
 import { startTestCluster, type TestCluster, type TestReplica, windowsFrom, windowsOf } from './support/replicas.js';
+import { linesOf, noting, read } from './support/stored.js';
 
 const payload = 'x'.repeat(1_000);
 /** A second of a busy feed: more than a direct read of NATS takes. */
@@ -185,6 +187,37 @@ function test(kind: 'nats' | 'redis'): void {
     await server.broker.start();
     await push(cluster, owner, 10);
     await expectAll(owner, follower);
+  });
+
+  it('have what a page lacks after each of its places: as it was emitted, and once', async () => {
+    await using started = await start('stored');
+    const { cluster, owner, follower } = started;
+    const { events, places, stop } = noting(follower.cluster);
+    ends.push(stop);
+    await push(cluster, owner, burst);
+    cluster.service.dropConnections();
+    await waitFor(() => events.some(({ type }) => type === 'gap'));
+    await push(cluster, owner, burst);
+    await waitFor(() => follower.texts().length === owner.texts().length);
+    const all = linesOf(events);
+    const texts = owner.texts().length;
+    // Of the newest messages, the store has confirmed some only.
+    const stored = async (place: Place) => {
+      const found = await read(follower.cluster, place, { isNext: true });
+      return found.end?.offset === follower.cluster.position?.offset ? found : undefined;
+    };
+    for (let n = 0; n < places.length - 1; n += 97) {
+      const lines = linesOf(events.slice(n + 1));
+      const found = await waitFor(() => stored(places[n]!));
+      expect(found.lines).toEqual(lines);
+    }
+    const newest = await read(follower.cluster, places[0]!, { maxBytes: 100_000 });
+    const cut = newest.lines.findIndex((line) => line.includes('"relay-behind"'));
+    const frames = newest.lines.filter((line) => line.includes('"type":"frame"'));
+    expect(frames.length).toBeGreaterThan(20);
+    expect(frames).toEqual(all.slice(-frames.length));
+    expect(cut).toBeGreaterThan(-1);
+    expect(frames.length).toBeLessThan(texts / 2);
   });
 
   it('send each frame once to a page that moves between them, also while one of them was cut off', async () => {
