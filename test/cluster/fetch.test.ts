@@ -254,4 +254,33 @@ function test(kind: 'nats' | 'redis'): void {
     expect(texts()).toEqual(owner.texts().slice(-texts().length));
     expect(events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
+
+  it('let a page go on after a restart of its relay: no frame is lost, and none comes twice', async () => {
+    await using started = await start('restarts');
+    const { cluster, owner } = started;
+    const first = await serve(owner);
+    const balancer = await startFaultProxy({ target: first });
+    ends.push(() => balancer[Symbol.asyncDispose]());
+    const events: RelayedEvent[] = [];
+    const page = relayFeed$(`http://127.0.0.1:${balancer.port}/`).subscribe((event) => events.push(event));
+    ends.push(() => page.unsubscribe());
+    const texts = () => events.flatMap((event) => (event.type === 'frame' ? [event.text()] : []));
+    await push(cluster, owner, 50);
+    await waitFor(() => texts().at(-1) === owner.texts().at(-1));
+    for (let restart = 1; restart <= 3; restart += 1) {
+      balancer.target = undefined;
+      balancer.reset();
+      await push(cluster, owner, burst);
+      const next = cluster.start(`restarted-${restart}`, { account: 'restarts', canOwn: false });
+      balancer.target = await serve(next);
+      await push(cluster, owner, 10);
+      const what = () => `${texts().length} of ${owner.texts().length} frames`;
+      await waitFor(() => texts().at(-1) === owner.texts().at(-1), { what });
+    }
+    expect(texts()).toEqual(owner.texts().slice(-texts().length));
+    expect(texts().length).toBeGreaterThan(3 * burst);
+    expect(events.filter(({ type }) => type === 'gap')).toEqual([]);
+    const times = events.flatMap((event) => (event.type === 'frame' ? [event.receivedAt] : []));
+    expect(times).toEqual(times.toSorted((one, other) => one - other));
+  });
 }
