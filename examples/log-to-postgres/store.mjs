@@ -1,5 +1,5 @@
 // @ts-check
-// Stores the frames of a log in PostgreSQL, with the offset in the transaction of the rows: no row is lost and none is there twice, whenever you kill
+// Stores the frames of a log in PostgreSQL, with the place in the transaction of the rows: no row is lost and none is there twice, whenever you kill
 // this program. It needs no package for PostgreSQL, only `psql`.
 //
 //   node examples/log-to-postgres/store.mjs FOLDER    with the settings of psql: PGHOST, PGDATABASE, …
@@ -25,22 +25,22 @@ const psql = async (/** @type {string} */ script) => {
 const field = (/** @type {string} */ text) =>
   text.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
 
-const [line = '', start = '0'] = (
-  await psql(`
+/** The place in the log after the last stored record, as JSON: offsets alone can repeat after a server has lost data. */
+let place = await psql(`
 set client_min_messages = warning;
 create table if not exists frames (at timestamptz, payload text);
-create table if not exists position (one boolean primary key default true, line text, next bigint);
-insert into position values (true, '', 0) on conflict do nothing;
-select line, next from position;
-`)
-).split('|');
-let next = Number(start);
-console.log(`from ${next}`);
+create table if not exists position (one boolean primary key default true, place text);
+insert into position values (true, '') on conflict do nothing;
+select place from position;
+`);
+const from = place === '' ? 'earliest' : /** @type {import('rx-trade-feed/log').Place} */ (JSON.parse(place));
+console.log(`from ${from === 'earliest' ? 0 : from.offset}`);
 
-for await (const records of feedLog(folder).read({ from: line === '' ? 'earliest' : { line, offset: next } })) {
+for await (const records of feedLog(folder).read({ from })) {
   const stored = records.filter((record) => record.type !== 'watermark' && record.offset !== undefined);
   const position = stored.at(-1)?.position;
   if (position === undefined) continue; // only the time has moved
+  const next = JSON.stringify(position);
   const rows = stored.flatMap((record) =>
     record.type === 'frame' ? [`${new Date(record.receivedAt).toISOString()}\t${field(record.text())}\n`] : [],
   );
@@ -48,13 +48,13 @@ for await (const records of feedLog(folder).read({ from: line === '' ? 'earliest
   await psql(`
 begin;
 do $$ begin
-  update position set line = '${position.line}', next = ${position.offset} where next = ${next};
+  update position set place = '${next}' where place = '${place}';
   if not found then raise exception 'another process has stored these records'; end if;
 end $$;
 copy frames from stdin;
 ${rows.join('')}\\.
 commit;
 `);
-  next = position.offset;
-  console.log(`stored up to ${next - 1}`);
+  place = next;
+  console.log(`stored up to ${position.offset - 1}`);
 }
