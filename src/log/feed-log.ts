@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import { uptime } from 'node:os';
 import { isAbsolute, sep } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -150,7 +149,6 @@ const machine: Machine = {
   lockFile,
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  boot: () => bootId(),
   newId: () => randomBytes(6).toString('hex'),
   every: (ms, call) => {
     const handle = setInterval(call, ms).unref();
@@ -160,15 +158,6 @@ const machine: Machine = {
   atExit,
   warn: (text) => process.emitWarning(text, { type: 'TradeFeedWarning', code: 'log-write-failed' }),
   gzip: (bytes, done) => gzip(bytes, { level: 1 }, done),
-};
-
-const bootId = (): string => {
-  try {
-    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  } catch {
-    // Not Linux: the time of the boot, in minutes, because it isn't exact.
-    return String(Math.round((Date.now() / 1_000 - uptime()) / 60));
-  }
 };
 
 // `path.resolve` would shorten `link/..`, which is another folder when `link` is a symbolic link.

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { committedIn } from './consume.js';
 import type { Place } from '../protocol/place.js';
-import { isOther, Lines, readHeader, readRecord, type SegmentHead, stamped } from './lines.js';
+import { isOther, Lines, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { goneMs } from './records.js';
 import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
@@ -138,7 +138,7 @@ const statusOf = (folder: string): readonly SegmentStatus[] => {
       const segment = { path, isCompressed, offset };
       const place = next ?? (n === segments.length - 1 ? scanFile(fs, segment)?.place : undefined);
       const frames = header === undefined || place === undefined ? 0 : place.frames - header.frames;
-      const end = next?.after ?? place?.offset ?? segments[n + 1]?.offset ?? offset;
+      const end = place?.offset ?? segments[n + 1]?.offset ?? offset;
       const to = from === undefined ? undefined : place?.at;
       const problem = header === undefined && bytes > 0 && { problem: 'its first line is damaged' };
       return { path, isCompressed, bytes, offset, end, frames, from, to, ...problem };
@@ -200,9 +200,7 @@ export const verifyLog = async (
       const found = await checked(file, isPlain);
       // Retention was faster.
       if (found === undefined) continue;
-      // After a power failure, the header itself says where the records before it end.
-      const next = found.header?.after === undefined ? found.status.offset : 0;
-      if (before !== undefined) damaged.push(...missingAfter(before, next));
+      if (before !== undefined) damaged.push(...missingAfter(before, found.status.offset));
       damaged.push(...found.damaged);
       before = found;
       segments.push(found.status);
@@ -246,9 +244,9 @@ const checked = async (segment: Segment, isPlain: boolean) => {
     if (!isCompressed) throw error;
     report(lines.unreadable(error as Error), restAt);
   }
-  const { end, frames, from, to, records, header, isUnsure } = lines;
+  const { end, frames, from, to, records, isUnsure } = lines;
   const status: SegmentStatus = { path, isCompressed, bytes: size, offset, end, frames, from, to };
-  return { status, damaged, records, header, isUnsure, line: lines.count + 1, lineAt: restAt, torn: rest.length };
+  return { status, damaged, records, isUnsure, line: lines.count + 1, lineAt: restAt, torn: rest.length };
 };
 
 /** What the lines of a segment tell, one after the other. */
@@ -256,7 +254,6 @@ class CheckedLines {
   readonly #offset: number;
   readonly #isPlain: boolean;
   count = 0;
-  header: SegmentHead | undefined;
   end: number;
   records = 0;
   frames = 0;
@@ -273,8 +270,7 @@ class CheckedLines {
   problemOf(text: string | undefined): string | undefined {
     this.count += 1;
     if (this.count === 1 && !this.#isPlain) {
-      this.header = readHeader(text);
-      return this.header?.offset === this.#offset ? undefined : "it isn't the header of this segment";
+      return readHeader(text)?.offset === this.#offset ? undefined : "it isn't the header of this segment";
     }
     const [expected, wasUnsure] = [this.end, this.isUnsure];
     const record = readRecord(text, this.#isPlain ? expected : undefined);

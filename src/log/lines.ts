@@ -9,7 +9,7 @@ import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/eve
 import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame } from '../protocol/frame.js';
 import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
-import type { Countable, Place } from '../protocol/place.js';
+import type { Countable, Head, Place } from '../protocol/place.js';
 import { isTime, tryCall } from '../protocol/type-guards.js';
 import { logMeanings } from './log-error.js';
 
@@ -31,15 +31,20 @@ export const placeOf = ({ line = '', gen = 0, offset, frames, holes, at = 0, com
   ...{ line, gen, offset, frames: frames ?? NaN, holes: holes ?? NaN, at, complete },
 });
 
+/** A generation of a writer, at a place in its line. */
+export type Generation = Omit<Head, 'count'>;
+
 /** The first line of a segment, which is no record: the place before it, and the generation that writes it. */
-export interface SegmentHead extends Place {
-  /** The boot of the machine, to notice a power failure. */
-  readonly boot: string;
+export interface SegmentHead extends Generation {
   /** The status of the feed before this segment. */
   readonly state: Snapshot;
-  /** After a power failure: the end of the remaining records; `null` if none remain. */
-  readonly after?: number | null | undefined;
 }
+
+/** Returns the place before a segment. Another generation has written the record before the first one of a writer. */
+export const placeBefore = (head: Generation): Place => ({
+  ...placeOf(head),
+  gen: head.offset === head.began ? head.after : head.gen,
+});
 
 // The last field of each line in a folder is the CRC-32 of the bytes before it: a changed bit is always found. Its length
 // is always the same, so that it is written into bytes that are there already.
@@ -282,9 +287,9 @@ export const headerLine = ({ offset, ...fields }: SegmentHead): string =>
 export const readHeader = (line: string | undefined): SegmentHead | undefined => {
   const fields = objectIn(line);
   if (fields?.['type'] !== 'segment' || !Number.isSafeInteger(fields['offset'])) return undefined;
-  const { line: id, gen, frames, holes, at, complete, boot, state } = fields as unknown as SegmentHead;
-  if (![gen, frames, holes, at, complete].every((number) => typeof number === 'number')) return undefined;
-  if (typeof id !== 'string' || typeof boot !== 'string' || !Array.isArray(state)) return undefined;
+  const { line: id, gen, after, began, frames, holes, at, complete, state } = fields as unknown as SegmentHead;
+  const areNumbers = [gen, after, began, frames, holes, at, complete].every((each) => typeof each === 'number');
+  if (!areNumbers || typeof id !== 'string' || !Array.isArray(state)) return undefined;
   const events = state.map((event) => readEventLine(JSON.stringify(event), 0) as LifecycleEvent);
   return { ...(fields as unknown as SegmentHead), state: events };
 };

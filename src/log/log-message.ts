@@ -23,15 +23,15 @@ export interface LogHead extends Head {
 const newline = 0x0a;
 
 export const encodeMessage = (head: LogHead, body: Uint8Array): Uint8Array =>
-  Buffer.concat([Buffer.from(`${JSON.stringify({ type: 'segment', v: 2, boot: '', ...head })}\n`), body]);
+  Buffer.concat([Buffer.from(`${JSON.stringify({ type: 'segment', v: 2, ...head })}\n`), body]);
 
 /** Reads the header of a message; `undefined` if another program has published it. */
 export const logHeadOf = (bytes: Uint8Array): LogHead | undefined => {
   const header = readHeader(Buffer.from(viewOf(bytes).subarray(0, bodyAt(bytes))).toString()) as
     (SegmentHead & Partial<LogHead>) | undefined;
   if (header === undefined) return undefined;
-  const { after, began, count, part, parts } = header;
-  const areNumbers = [after, began, count, part, parts].every((each) => Number.isSafeInteger(each));
+  const { count, part, parts } = header;
+  const areNumbers = [count, part, parts].every((each) => Number.isSafeInteger(each));
   return areNumbers && typeof header.writer === 'string' ? (header as unknown as LogHead) : undefined;
 };
 

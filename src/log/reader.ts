@@ -12,6 +12,8 @@ import {
   type Disk,
   filesOf,
   headOf,
+  isInPlace,
+  isThere,
   listSegments,
   openSegment,
   readAll,
@@ -46,7 +48,6 @@ interface Current extends Segment {
   /** The position of the next line. */
   position: number;
   hasHeader: boolean;
-  hasRecords: boolean;
   /** Whether bytes without an end are after the last line. */
   isTorn: boolean;
 }
@@ -98,8 +99,8 @@ export class LogReader extends RecordReader {
 
   /** A writer writes its tip after the lines. If another look finds none up to there, somebody has cut them off. */
   #isCut(): boolean {
-    const [tip, place, current] = [this.tip(), this.position, this.#current];
-    if (this.isClosed || !tip || !place || !current || tip.offset <= place.offset) return false;
+    const [tip, current] = [this.tip(), this.#current];
+    if (this.isClosed || !tip || !current || !this.records.isBehind(tip)) return false;
     if (this.#ahead === tip.offset) return this.records.cut(tip, current);
     this.#ahead = tip.offset;
     this.#listedAt = -Infinity;
@@ -159,7 +160,7 @@ export class LogReader extends RecordReader {
   /** Enters the next segment; `false` if there is none. */
   async #advance(): Promise<boolean> {
     const current = this.#current;
-    const found = this.#exact(current) ?? this.#listed(current);
+    const found = this.#next(current);
     if (found === undefined) return false;
     // The writer creates a segment after the last line of the one before it. So a second read finds that line.
     if (current !== undefined && (await this.#readBytes())) return true;
@@ -167,52 +168,47 @@ export class LogReader extends RecordReader {
     return true;
   }
 
-  /** The segment whose name is the next offset, if it exists. It is created after the last line of this one. */
-  #exact(current: Current | undefined): Segment | undefined {
-    const offset = this.records.position?.offset;
-    if (this.#isFile || current === undefined || offset === undefined || offset <= current.offset) return undefined;
-    const path = segmentPath(this.path, offset);
-    // If it's compressed already, the list has it.
-    const isThere = this.#machine.disk.statSync(path, { throwIfNoEntry: false }) !== undefined;
-    return isThere ? { offset, path, isCompressed: false } : undefined;
+  /** Whether the segment whose name is the next offset exists. It is created after the last line of this one. */
+  #hasNext(current: Current): boolean {
+    const offset = this.position?.offset;
+    if (this.#isFile || offset === undefined || offset <= current.offset) return false;
+    return isThere(this.#machine.disk, segmentPath(this.path, offset));
   }
 
-  #listed(current: Current | undefined): Segment | undefined {
+  #next(current: Current | undefined): Segment | undefined {
     const { now, disk } = this.#machine;
     const { follow } = this.settings;
     // Listing is slow in a large folder. A ring at most 100 ms later finds the segment. An empty one isn't large.
-    if (follow && current !== undefined && Math.abs(now() - this.#listedAt) < listMs) return undefined;
+    const isListed = follow && current !== undefined && Math.abs(now() - this.#listedAt) < listMs;
+    if (isListed && !this.#hasNext(current)) return undefined;
     this.#listedAt = now();
     const segments = this.#isFile ? filesOf(this.path) : listSegments(disk, this.path);
     // Fails if there is no such folder. A reader that follows may start before the first writer.
     if (segments.length === 0 && (this.#isFile || !follow)) disk.closeSync(disk.openSync(this.path, 'r'));
-    return current === undefined ? this.#first(segments) : this.#after(current, segments);
+    if (current === undefined || this.#isReplaced(current)) return this.#first(segments);
+    return segments.find(({ offset }) => offset > current.offset);
   }
 
   #first(segments: readonly Segment[]): Segment | undefined {
-    const { from } = this.settings;
+    const from = this.position ?? this.settings.from;
     if (from === 'earliest' || this.#isFile) return segments[0];
     if (from === 'latest') return segments.at(-1);
     const { disk } = this.#machine;
     // A damaged one, or one that is gone by now, may begin at any time: reading begins before it.
     const isBefore = (segment: Segment): boolean => {
-      if ('offset' in from) return segment.offset <= from.offset;
+      if ('offset' in from && segment.offset > from.offset) return false;
+      if ('offset' in from && !from.gen) return true;
       const header = headOf(disk, segment)?.header;
-      return header !== undefined && header.at < from.time;
+      if (header === undefined) return false;
+      // A later generation may have the same offsets.
+      return 'offset' in from ? header.gen <= (from.gen as number) : header.at < from.time;
     };
     return segments.toReversed().find(isBefore) ?? segments[0];
   }
 
-  #after(current: Current, segments: readonly Segment[]): Segment | undefined {
-    const isReplaced = this.#isReplaced(current);
-    if (isReplaced && !current.hasRecords) return segments.find(({ offset }) => offset >= current.offset);
-    // If the folder was emptied, all offsets may be lower.
-    return segments.find(({ offset }) => offset > current.offset) ?? (isReplaced ? segments[0] : undefined);
-  }
-
-  /** Retention has removed the file; or a new writer, because it has no record; or the folder was emptied. */
-  #isReplaced({ fd }: Current): boolean {
-    return !this.#isFile && fd !== undefined && this.#machine.disk.fstatSync(fd).nlink === 0;
+  /** Retention has removed the file; or a new writer, because it has no record; or somebody has. */
+  #isReplaced({ fd, path }: Current): boolean {
+    return !this.#isFile && fd !== undefined && !isInPlace(this.#machine.disk, fd, path);
   }
 
   async #enter(listed: Segment): Promise<void> {
@@ -241,7 +237,7 @@ export class LogReader extends RecordReader {
       });
       if (this.isClosed) return;
     }
-    const state = { position: 0, hasHeader: this.#isFile, hasRecords: isCompressed, isTorn: false };
+    const state = { position: 0, hasHeader: this.#isFile, isTorn: false };
     this.#current = { ...segment, ...state, fd, bytes };
     this.#lines = undefined;
     if (this.#isFile) this.records.beginFile();
@@ -260,7 +256,7 @@ export class LogReader extends RecordReader {
     for (let from = lines.position; records.length < max && lines.next(); from = lines.position) {
       if (!current.hasHeader) records.header(lines.line, current.offset, current);
       else if (this.#isFile) records.fileLine(lines.line, current);
-      else if (records.line(lines, current)) current.hasRecords = true;
+      else records.line(lines, current);
       current.hasHeader = true;
       current.position += lines.position - from;
     }

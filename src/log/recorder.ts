@@ -11,11 +11,11 @@ import {
   type FeedState,
   noFeed,
   snapshotAt,
+  stoppedAt,
   withGapIn,
 } from '../protocol/feed-state.js';
 import { afterRecord, type Place } from '../protocol/place.js';
 import { isStorable, logGap, stamped, type Stored } from './lines.js';
-import { stateBefore } from './recovery.js';
 
 /** Takes a record. @param time - when it happened, in epoch ms @param at - the same, but never before another record */
 type Write = (record: Stored, time: number, at: number, before: Place) => void;
@@ -95,10 +95,9 @@ export class Recorder {
    * Records the gap for what was lost, and goes on.
    *
    * @param stored - the place after the last record that isn't lost
-   * @param offset - that of the next record, which may be later: nothing that a reader may have gets a second content
    * @param since - when the loss began, if nothing was stored before
    */
-  goOn(stored = this.#lostAfter, offset = stored?.offset ?? 0, since = Infinity): void {
+  goOn(stored = this.#lostAfter, since = Infinity): void {
     if (stored === undefined || !this.isLosing) return;
     const { frames, holes } = this.#end;
     const from = stored.at || Math.min(since, this.#since);
@@ -107,7 +106,8 @@ export class Recorder {
     // The feed itself had a gap meanwhile, with an unknown number of frames.
     if (holes > stored.holes) gaps.push(logGap('writeFailed', from, to));
     this.#lostAfter = undefined;
-    this.#end = { ...stored, offset };
+    // Only a log without a record has no time.
+    this.#end = { ...stored, at: from };
     this.#before = noFeed;
     // As after every gap: `opened` comes first. Other events that were lost end with these.
     const status = snapshotAt(this.#state, stored.at);
@@ -131,3 +131,6 @@ export class Recorder {
     if (!this.isLosing) this.#write(record, time, at, before);
   }
 }
+
+/** What a reader knows of the feed before the first event of a writer: another one, if any, has stopped. */
+const stateBefore = ({ at }: Place): FeedState => (at === 0 ? noFeed : stoppedAt(at, logGap('paused', at, at).failure));

@@ -23,6 +23,7 @@ import {
   isOther,
   type Lines,
   logGap,
+  placeBefore,
   placeOf,
   readHeader,
   type Recorded,
@@ -80,6 +81,8 @@ export class Records {
   readonly #now: () => number;
   /** The place after the last record; `undefined` before the first header. After damage, NaN up to the next header. */
   #place: Place | undefined;
+  /** The generation of the next record; `undefined` after a damaged header. */
+  #gen: number | undefined = 0;
   #state: FeedState = noFeed;
   /** Says which records come before the place to begin; `undefined` once that is reached. */
   #isBefore: ((offset: number, at: number) => boolean) | undefined;
@@ -138,42 +141,36 @@ export class Records {
       this.#place ??= begins;
       // In front of its first record nothing is unknown yet.
       if (this.#place.offset < first) this.#place = { ...this.#place, frames: NaN };
+      this.#gen = undefined;
       return;
     }
-    const { offset, line: id, gen } = header;
-    const place = placeOf(header);
-    const isFirst = this.#place === undefined;
-    const known = this.#place ?? this.#requested();
-    const before = known && { ...known, line: known.line || id };
-    const isSameLine = before === undefined || before.line === id;
-    const next = before?.offset ?? offset;
-    const isFurther = before !== undefined && isSameLine && offset >= next;
-    // Until a gap has counted them, they are in no segment.
-    this.#surplus = isFurther && (this.#surplus !== 0 || hasOwnGap(header, next)) ? surplusOf(before, header) : 0;
-    if (isFirst || offset > next || !isSameLine) this.#state = stateOf(header.state);
-    if (isFirst || offset >= next || !isSameLine) this.#place = place;
-    else this.#place = { ...(before as Place), gen: Math.max((before as Place).gen, gen) };
-    if (this.#surplus > 0) this.#place = { ...place, frames: place.frames + this.#surplus };
-    if (!isSameLine || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLine);
-    this.#damagedAt = undefined;
+    // It has all records up to the next header.
+    if (!this.message({ count: Infinity, ...header })) return;
+    // Without a record, the next writer removes the segment.
+    if (this.#place?.offset === header.offset) this.#place = { ...this.#place, gen: placeBefore(header).gen };
   }
 
   /** Takes the head of a message of a store. Returns `false` for one of a writer that was replaced. */
   message(head: Head & Pick<SegmentHead, 'state'>): boolean {
     const before = this.placeIn(head);
     const answer = between(before, head);
-    if (answer.type === 'old') return this.#place === undefined && this.#join(head);
+    if (answer.type === 'old' && this.#place !== undefined) return false;
+    // Lines after a damaged header may be those of another generation, with offsets that the reader has.
+    const isDamaged = this.#gen === undefined && this.#damagedAt !== undefined;
+    this.#gen = head.gen;
+    if (answer.type === 'old') return this.#join(head);
     const isNext = answer.type === 'next';
-    const isAhead = isNext && answer.surplus > 0;
+    const isAhead = 'surplus' in answer && answer.surplus > 0;
     // A log without a record has no gap for those that it has lost.
-    const isLost = answer.type === 'hole' || answer.type === 'other' || (isAhead && head.at === 0);
+    const isHole = answer.type === 'hole' || answer.type === 'other';
+    const isLost = isHole || isDamaged || (isAhead && head.at === 0);
     // What the place to begin counts before it is no longer in the log, and other records have its offsets.
     if (isAhead && this.#isBefore !== undefined) this.#isBefore = (offset) => offset < head.began;
     if (this.#place === undefined || !isNext) this.#state = stateOf(head.state);
-    if (this.#place === undefined || !isNext || answer.skip === 0) this.#place = placeOf(head);
-    else this.#place = { ...this.#place, gen: head.gen };
-    if (isLost) this.#lost(before, placeOf(head), answer.type !== 'other');
-    else if (isAhead && before) this.#ahead(before, head);
+    if (isLost) this.#surplus = 0;
+    else if (before && before.gen !== head.gen) this.#surplus = surplusOf(before, head);
+    if (this.#place === undefined || !isNext || answer.skip === 0) this.#place = this.#withSurplus(placeOf(head));
+    if (isLost) this.#lost(before, placeOf(head), answer.type !== 'other' && !isAhead);
     this.#damagedAt = undefined;
     return true;
   }
@@ -184,14 +181,12 @@ export class Records {
     // Those of a later generation may come after the place to begin, although their offsets are lower.
     const isLater = requested !== undefined && requested.gen > 0 && gen > requested.gen;
     const known = isLater ? requested : (this.#place ?? requested);
-    return known && { ...known, line: known.line || line, gen: known.gen || gen };
+    const isUnknown = known?.gen === 0 || (this.#gen === undefined && !isLater);
+    return known && { ...known, line: known.line || line, gen: isUnknown ? gen : known.gen };
   }
 
-  /** The next gap of the log counts frames that this reader has. */
-  #ahead(before: Place, { frames, holes }: Head): void {
-    this.#surplus = before.holes === holes ? Math.max(0, before.frames - frames) : NaN;
-    const place = this.#place as Place;
-    if (this.#surplus > 0) this.#place = { ...place, frames: place.frames + this.#surplus };
+  #withSurplus(place: Place): Place {
+    return this.#surplus > 0 ? { ...place, frames: place.frames + this.#surplus } : place;
   }
 
   /** Begins to read before the place to begin. */
@@ -206,12 +201,16 @@ export class Records {
     return typeof from === 'object' && 'offset' in from ? placeOf(from) : undefined;
   }
 
-  /** Emits the gap in place of the records between two places, and the status after it. */
-  #lost(before: Place | undefined, place: Place, isSameLine: boolean): void {
+  /**
+   * Emits the gap in place of the records between two places, and the status after it.
+   *
+   * @param mayBeBefore - whether they may be before the place to begin
+   */
+  #lost(before: Place | undefined, place: Place, mayBeBefore: boolean): void {
     const { offset, at } = place;
     const to = at || this.#now();
     const { at: since = 0 } = before ?? {};
-    if (isSameLine && this.#isBefore?.(offset - 1, to) === true) return;
+    if (mayBeBefore && this.#isBefore?.(offset - 1, to) === true) return;
     const damage = this.#damagedAt;
     if (damage !== undefined && this.#settings.onDamage === 'error') throw damageAt(damage);
     this.#isBefore = undefined;
@@ -257,7 +256,9 @@ export class Records {
     if (!isBefore) this.#begin();
     if (!isBefore && this.#isGone) this.#writerIsBack(record);
     const counted = record && this.#withoutSurplus(record);
-    const place = (this.#place = afterRecord(this.#place as Place, record ?? aFrame, at));
+    const before = this.#place as Place;
+    const begun = before.gen === (this.#gen ?? before.gen) ? before : { ...before, gen: this.#gen as number };
+    const place = (this.#place = afterRecord(begun, record ?? aFrame, at));
     if (record === undefined) {
       this.#state = afterFrame(this.#state, at);
       return;
@@ -336,13 +337,21 @@ export class Records {
     this.#damagedAt ??= { path, position };
   }
 
-  /** The log is shorter than what its writer has written. Returns whether that wasn't known yet. */
-  cut({ offset, at, line }: Tip, where: LineAt): boolean {
+  /** Whether a writer says that there are records which this reader doesn't have. */
+  isBehind({ line, gen, began, offset }: Tip): boolean {
+    const place = this.#place;
+    if (place === undefined || (place.line || line) !== line) return false;
+    if (gen === place.gen || this.#gen === undefined) return offset > place.offset;
+    return gen > place.gen && (offset > began || began > place.offset);
+  }
+
+  /** The log is shorter than what its writer has written. */
+  cut({ gen, offset, at }: Tip, where: LineAt): true {
     const place = this.#place as Place;
-    if ((place.line || line) !== line) return false;
     if (this.#settings.onDamage === 'error') throw damageAt(where);
     const to = Math.max(at, place.at);
     this.#damage(offset, to, this.#isBefore?.(offset - 1, to) === true);
+    this.#place = { ...(this.#place as Place), gen };
     return true;
   }
 
@@ -363,17 +372,17 @@ export class Records {
     if (follow && this.#isBefore === undefined) this.#tip(readTip(), this.#place);
   }
 
-  #tip(tip: Tip | undefined, { offset, at: last, line }: Place): void {
+  #tip(tip: Tip | undefined, place: Place): void {
     // A tip that is ahead is about records that aren't read yet.
-    if (tip === undefined || tip.offset > offset || tip.line !== line) return;
-    const at = Math.max(tip.at, last);
+    if (tip?.line !== place.line || this.isBehind(tip)) return;
+    const at = Math.max(tip.at, place.at);
     const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
     if (isGone && !this.#isGone) {
       const failure = createFailure(logMeanings.writerGone, { stage: 'stream', endedAt: at });
       this.#add({ type: 'disconnected', at, failure });
     }
     // After a pause of the same writer nothing is missing. Another one says itself how it goes on.
-    if (!isGone && this.#isGone && tip.run < offset) this.#writerIsBack();
+    if (!isGone && this.#isGone && tip.gen === place.gen && tip.began < place.offset) this.#writerIsBack();
     this.#isGone ||= isGone;
     if (isGone || at <= (this.#watermark ?? -Infinity)) return;
     this.#watermark = at;
@@ -397,13 +406,10 @@ export const notALog = (path: string): LogError =>
     { path, lineAt: 0 },
   );
 
-/** After a power failure the log itself has the gap, for a reader that was at the end. */
-const hasOwnGap = ({ after }: SegmentHead, next: number): boolean => typeof after === 'number' && next >= after;
-
 /** Returns how many frames a reader has that the log has lost since, and so counts in its gap. NaN: unknown. */
-const surplusOf = (before: Place, header: SegmentHead): number => {
-  const isAhead = before.offset > (header.after ?? Infinity);
-  const surplus = before.frames - header.frames;
-  if (before.holes !== header.holes) return isAhead || surplus > 0 ? NaN : 0;
-  return isAhead || surplus > 0 ? surplus : 0;
+const surplusOf = (before: Place, { began, frames, holes }: Head): number => {
+  const surplus = before.frames - frames;
+  // Lines that are damaged by now count as well.
+  if (before.offset <= began && !(surplus > 0)) return 0;
+  return before.holes === holes ? surplus : NaN;
 };

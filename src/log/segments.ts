@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
 import { afterRecord, type Place, startOf } from '../protocol/place.js';
-import { aFrame, aHole, Lines, placeOf, readHeader, type SegmentHead } from './lines.js';
+import { aFrame, aHole, Lines, placeBefore, placeOf, readHeader, type SegmentHead } from './lines.js';
 import { LogError } from './log-error.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
@@ -17,7 +17,6 @@ export interface Machine {
   readonly now: () => number;
   /** A clock that nobody sets, in ms. */
   readonly monotonic: () => number;
-  readonly boot: () => string;
   readonly newId: () => string;
   /** Calls a function every so many ms, until the returned function is called. */
   readonly every: (ms: number, call: () => void) => () => void;
@@ -177,7 +176,8 @@ const scanSegment = (read: ReadAt, first: number): SegmentEnd | undefined => {
     while (lines.next()) place = afterLine(place as Place, lines);
     length += lines.end;
   }
-  return place && { header, place, length };
+  if (place === undefined) return undefined;
+  return { header, place: header?.offset === place.offset ? placeBefore(header) : place, length };
 };
 
 const afterLine = (place: Place, lines: Lines): Place => {
@@ -211,7 +211,7 @@ export const scanOpened = (disk: Disk, { fd, offset, isCompressed }: OpenSegment
 };
 
 /** The beginning of a segment. */
-interface Head extends Segment {
+interface SegmentStart extends Segment {
   /** The size of the file, in bytes. */
   readonly bytes: number;
   /** `undefined` if it's damaged, or not written yet. */
@@ -223,7 +223,7 @@ interface Head extends Segment {
 }
 
 /** Reads the beginning of a segment; `undefined` if it's gone. */
-export const headOf = (disk: Disk, segment: Segment): Head | undefined => {
+export const headOf = (disk: Disk, segment: Segment): SegmentStart | undefined => {
   const found = openSegment(disk, segment);
   if (found === undefined) return undefined;
   const { fd, offset, path, isCompressed } = found;
@@ -246,9 +246,9 @@ export interface Tip {
   readonly pid: number;
   /** The id of the log. */
   readonly line: string;
-  readonly boot: string;
-  /** The first offset of this writer. */
-  readonly run: number;
+  /** The generation of this writer, and its first offset. */
+  readonly gen: number;
+  readonly began: number;
   /** The next offset. */
   readonly offset: number;
   /** The time that the feed has reached, in epoch ms. */
@@ -268,8 +268,8 @@ export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPl
 /** A tip that is damaged says nothing, as none does: the segments themselves are the log. */
 const tipIn = (json: unknown): Tip | undefined => {
   const tip = Object(json) as Tip;
-  const { pid, run, offset, at, writtenAt } = tip;
-  const isValid = [pid, run, offset, at, writtenAt].every(Number.isFinite) && typeof tip.line === 'string';
+  const { pid, gen, began, offset, at, writtenAt } = tip;
+  const isValid = [pid, gen, began, offset, at, writtenAt].every(Number.isFinite) && typeof tip.line === 'string';
   return isValid ? tip : undefined;
 };
 

@@ -134,7 +134,7 @@ export class StoredMessages {
     }
     const searched = await this.#look(position);
     if (searched !== undefined) return this.#readFrom(searched);
-    return this.#isBehind() ? this.#readFrom(position.offset, true) : undefined;
+    return this.#isBehind() ? this.#readFrom(nextIn(position, this.#heard?.head), true) : undefined;
   }
 
   /** Asks for the end from time to time. Returns from where to search what wasn't heard; `undefined` if that's nothing. */
@@ -145,7 +145,8 @@ export class StoredMessages {
     if (last === undefined) return undefined;
     const { gen, next } = last;
     if (again(position, last) !== undefined) return again(position, last);
-    return gen > position.gen || (gen === position.gen && next.offset > position.offset) ? position.offset : undefined;
+    const isAhead = gen > position.gen || (gen === position.gen && next.offset > position.offset);
+    return isAhead ? nextIn(position, last) : undefined;
   }
 
   #readFrom(from: number, isNext = false) {
@@ -186,6 +187,10 @@ export class StoredMessages {
     return true;
   }
 }
+
+/** The offset of the next record. A later generation may have begun before the place of a reader. */
+const nextIn = ({ gen, offset }: Place, head: LogHead | undefined): number =>
+  head !== undefined && head.gen > gen ? Math.min(offset, head.began) : offset;
 
 /** From where to search what is missing before a message; `undefined` if that's nothing. */
 const again = (place: Place | undefined, head: LogHead): number | undefined => {

@@ -47,8 +47,8 @@ export class StoreReader extends RecordReader {
   protected tip(): Tip | undefined {
     const { heard } = this.#messages;
     if (heard === undefined) return undefined;
-    const { line, began: run, writer: boot, closed = false, next, reached = next.at } = heard.head;
-    return { pid: 0, line, boot, run, offset: next.offset, at: reached, writtenAt: heard.at, closed };
+    const { line, gen, began, closed = false, next, reached = next.at } = heard.head;
+    return { pid: 0, line, gen, began, offset: next.offset, at: reached, writtenAt: heard.at, closed };
   }
 
   protected woken(): Promise<void> {

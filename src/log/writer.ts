@@ -4,6 +4,7 @@
 // Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
 // gap.
 import type { Place } from '../protocol/place.js';
+import { tryCall } from '../protocol/type-guards.js';
 import type { Fail } from './append.js';
 import type { FolderSettings } from './options.js';
 import { ringerOf } from './bell.js';
@@ -11,9 +12,9 @@ import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import { sealableHeader, sealableLine, sealedBytes, type Stored } from './lines.js';
+import { type Generation, placeOf, sealableHeader, sealableLine, sealedBytes, type Stored } from './lines.js';
 import { Recorder } from './recorder.js';
-import { afterLoss, lockLog, type Opened, openLog, storedIn } from './recovery.js';
+import { lockLog, openLog, takeGeneration } from './recovery.js';
 import { Retention } from './retention.js';
 import {
   type InPlace,
@@ -47,15 +48,13 @@ interface Newest {
   readonly path: string;
   /** Where its next line goes: the bytes that were certainly written. */
   position: number;
-  /** Its size at the last look, when every byte was there. */
-  seen: number;
+  /** Whether a write has found that bytes before it are gone. */
+  isCut: boolean;
 }
 
 /** A disk that takes no lines, or has lost some. */
 interface Outage {
   readonly from: number;
-  /** Whether lines that a reader may have are gone. */
-  readonly hasLost: boolean;
   /** `true` while lines are only counted, `false` while the gap is being written. */
   readonly isPaused: boolean;
 }
@@ -67,14 +66,11 @@ export class LogWriter {
   readonly #fail: (error: LogError, canContinue?: boolean) => void;
   readonly #retention: Retention;
   readonly #ring: () => void;
-  readonly #log: Opened;
   #tip: InPlace;
+  /** The generation that writes, at the place before the newest file. */
+  #generation: Generation;
   readonly #recorder: Recorder;
-  /** The newest file, and the place before it. */
   #newest: Newest | undefined;
-  #begun: Place;
-  /** After a loss, a segment begins with `offset`, although the records before it end at `after`: its header says so. */
-  #jump: { readonly offset: number; readonly after: number | null | undefined };
   readonly #queue: LineQueue;
   readonly #durable: Durable;
   #inFlight: Write | undefined;
@@ -101,11 +97,9 @@ export class LogWriter {
       closed: () => this.#retention.tidy(),
       failed: (error) => this.#unsynced(error),
     });
-    this.#log = openLog(folder, machine);
-    this.#tip = this.#log.tip;
-    this.#begun = this.#log.place;
-    this.#jump = { offset: this.#begun.offset, after: this.#log.after };
-    this.#recorder = new Recorder(this.#begun, machine.now, (...record) => this.#add(...record));
+    const { tip, generation } = openLog(folder, machine);
+    [this.#tip, this.#generation] = [tip, generation];
+    this.#recorder = new Recorder(placeOf(generation), machine.now, (...record) => this.#add(...record));
     const { every } = machine;
     this.#stops = [
       every(tipMs, () => {
@@ -154,9 +148,8 @@ export class LogWriter {
   }
 
   #header(place: Place) {
-    const { offset, after } = this.#jump;
-    const state = this.#recorder.stateAt(place.at);
-    return { ...place, boot: this.#log.boot, state, ...(place.offset === offset && { after }) };
+    const { after, began } = this.#generation;
+    return { ...place, after, began, state: this.#recorder.stateAt(place.at) };
   }
 
   #schedule(): void {
@@ -194,7 +187,9 @@ export class LogWriter {
   #wrote(write: Write, written: number): void {
     write.written = Math.max(write.written, written);
     const newest = this.#newest;
-    if (newest?.fd === write.fd) newest.position = Math.max(newest.position, write.at + write.written);
+    if (newest?.fd !== write.fd) return;
+    newest.position = Math.max(newest.position, write.at + write.written);
+    newest.isCut ||= this.#isAfterZero(write);
   }
 
   /** The disk has finished. Until then nothing may be closed, cut or repaired: the write might come later. */
@@ -232,8 +227,8 @@ export class LogWriter {
     // Who opens the log sees that it has a writer, even if the file with its lock was removed.
     this.#machine.lockFile(fd, path);
     if (this.#newest !== undefined) this.#durable.complete(this.#newest.fd);
-    this.#newest = { fd, path, position: 0, seen: 0 };
-    this.#begun = place;
+    this.#newest = { fd, path, position: 0, isCut: false };
+    this.#generation = { ...this.#generation, ...place };
     this.#isTipDue = true;
     if (this.#inFlight === undefined) this.#durable.closeComplete();
     this.#durable.syncFolder();
@@ -282,13 +277,13 @@ export class LogWriter {
     const { fd, path } = this.#tip;
     try {
       if (isInPlace(disk, fd, path)) {
-        if (this.#outage?.isPaused !== true && this.#isCut())
-          this.#failed(lost('segment', segmentPath(this.#folder, this.#begun.offset)), true);
+        if (this.#outage?.isPaused !== true && this.#newest && this.#isCut(this.#newest))
+          this.#failed(lost('segment', this.#newest.path));
       } else {
         // Without another file of the log, the whole folder is gone, and nobody has taken its place.
         const isTaken = isThere(disk, path) || listSegments(disk, this.#folder).length > 0;
         if (isTaken) this.#abort(fenced(path));
-        else this.#failed(lost('folder', this.#folder), true);
+        else this.#failed(lost('folder', this.#folder));
       }
     } catch (error) {
       this.#failed(error);
@@ -301,24 +296,23 @@ export class LogWriter {
   }
 
   /** Whether bytes that were written are no longer in the newest segment. */
-  #isCut(): boolean {
-    const newest = this.#newest;
-    if (newest === undefined) return false;
-    const { disk } = this.#machine;
-    const { fd, path, position, seen } = newest;
-    if (!isInPlace(disk, fd, path, position)) return true;
-    newest.seen = position;
-    // A file that was cut has zeros before the next write.
-    const last = Buffer.alloc(1);
-    return position > 0 && (disk.readSync(fd, last, 0, 1, Math.max(seen, 1) - 1) === 0 || last[0] === 0);
+  #isCut({ fd, path, position, isCut }: Newest): boolean {
+    return isCut || !isInPlace(this.#machine.disk, fd, path, position);
+  }
+
+  /** A file that was cut has zeros before the next write. */
+  #isAfterZero({ fd, at }: Write): boolean {
+    const before = Buffer.from('\n');
+    if (at > 0) tryCall(() => this.#machine.disk.readSync(fd, before, 0, 1, at - 1));
+    return before[0] === 0;
   }
 
   /** Drops what waits: it's counted. A complete line in the file counts as stored: a reader may have seen it. */
-  #failed(cause: unknown, hasLost = false): void {
+  #failed(cause: unknown): void {
     if (this.#hasEnded) return;
     const isReported = this.#outage !== undefined;
-    const { from, hasLost: hadLost = false } = this.#outage ?? { from: this.#recorder.end.at || this.#machine.now() };
-    this.#outage = { from, hasLost: hasLost || hadLost, isPaused: true };
+    const from = this.#outage?.from ?? (this.#recorder.end.at || this.#machine.now());
+    this.#outage = { from, isPaused: true };
     this.#queue.clear();
     this.#recorder.lose();
     if (!isReported) this.#fail(toLogError('write', this.#folder, cause));
@@ -328,12 +322,15 @@ export class LogWriter {
   #abort(error: LogError): void {
     if (this.#hasEnded) return;
     this.#queue.clear();
-    this.#outage ??= { from: this.#machine.now(), hasLost: false, isPaused: true };
+    this.#outage ??= { from: this.#machine.now(), isPaused: true };
     this.#stop();
     this.#fail(error, false);
   }
 
-  /** Goes on in a new segment, with a gap that has the number of lost frames. */
+  /**
+   * Goes on in a new segment, with a gap that has the number of lost frames. A reader may have lines that are gone, so
+   * it's another generation.
+   */
   #repair(): void {
     if (this.#outage?.isPaused === true) this.#look();
     const outage = this.#outage;
@@ -343,16 +340,11 @@ export class LogWriter {
       const isHere = this.#newest !== undefined && isInPlace(disk, this.#newest.fd, this.#newest.path);
       if (isHere && this.#inFlight !== undefined) return;
       this.#lockAgain();
-      const hasLost = outage.hasLost || this.#isCut();
-      const stored = this.#stored(isHere);
-      // A reader may have lines that are gone: no offset gets a second content.
-      const end = hasLost ? this.#recorder.end.offset : stored.offset;
-      const last = listSegments(disk, this.#folder).at(-1)?.offset ?? -1;
-      const offset = last < end ? end : afterLoss(stored, last).place.offset;
-      const { after } = stored.offset === this.#jump.offset ? this.#jump : {};
-      if (hasLost || offset > stored.offset) this.#jump = { offset, after: after ?? stored.offset };
-      this.#outage = { ...outage, hasLost, isPaused: false };
-      this.#recorder.goOn(stored, offset, outage.from);
+      this.#generation = takeGeneration(this.#folder, this.#machine, this.#tip, this.#generation);
+      if (this.#newest !== undefined) this.#durable.complete(this.#newest.fd);
+      this.#newest = undefined;
+      this.#outage = { ...outage, isPaused: false };
+      this.#recorder.goOn(placeOf(this.#generation), outage.from);
     } catch (error) {
       // The next attempt is in a second, unless another writer has the log.
       this.#outage = { ...outage, isPaused: true };
@@ -371,23 +363,6 @@ export class LogWriter {
     syncFolder(this.#folder, disk);
   }
 
-  /** The place after the records that are still in the folder. */
-  #stored(isHere: boolean): Place {
-    const { disk } = this.#machine;
-    if (this.#newest === undefined) return this.#begun;
-    const newest = this.#newest;
-    const { fd, path } = newest;
-    const stored = isHere ? storedIn(fd, this.#begun, disk) : this.#begun;
-    if (isHere) newest.position = newest.seen = disk.fstatSync(fd).size;
-    if (stored.offset > this.#begun.offset) return stored;
-    if (isHere) disk.unlinkSync(path);
-    this.#newest = undefined;
-    // A write that is still in flight goes to a file that nobody sees any more.
-    if (this.#inFlight === undefined) disk.closeSync(fd);
-    else this.#durable.complete(fd);
-    return stored;
-  }
-
   #sync(): void {
     if (!this.#hasEnded && this.#newest !== undefined) this.#durable.sync(this.#newest.fd);
   }
@@ -400,17 +375,17 @@ export class LogWriter {
   #writeTip(closed: boolean): void {
     if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outage !== undefined) return;
     const { now } = this.#machine;
-    const { boot, place } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
-    const { offset, line } = this.#recorder.end;
+    const { line, gen, began } = this.#generation;
+    const { offset } = this.#recorder.end;
     const at = this.#recorder.reached();
     try {
       this.#isTipDue = false;
       this.#tip.write({
         pid: process.pid,
         line,
-        boot,
-        run: place.offset,
+        gen,
+        began,
         offset,
         at,
         writtenAt: now(),

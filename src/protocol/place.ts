@@ -46,8 +46,8 @@ export const between = (have: Place | undefined, next: Head): Between => {
   if (have.line !== next.line) return { type: 'other' };
   if (next.gen < have.gen) return { type: 'old' };
   if (next.gen === have.gen) return follows(next, have.offset, 0);
-  // Its owner began where the line of the previous generation ended, whatever that one has sent.
-  if (next.after === have.gen)
+  // Its owner began where the line of the previous generations ended, whatever the reader's one has sent.
+  if (next.after <= have.gen)
     return follows(next, Math.min(have.offset, next.began), Math.max(0, have.offset - next.began));
   // A generation between the two is missing. Only reading the line shows where it began.
   const isBehind = next.offset > have.offset || next.began >= have.offset;

@@ -79,10 +79,10 @@ describe('a listing that is out of date when it is used', () => {
       remove(path('market/0000000000000061.ndjson'));
       compress(all.at(-1)!);
     });
-    const machine = { disk, lockFile: () => true, boot: () => 'boot', newId: () => 'id', now: () => 5 };
-    const { tip, place } = openLog(path(), machine as unknown as Machine);
+    const machine = { disk, lockFile: () => true, newId: () => 'id', now: () => 5 };
+    const { tip, generation } = openLog(path(), machine as unknown as Machine);
     fs.closeSync(tip.fd);
-    expect(place.frames).toBe(60);
+    expect(generation.frames).toBe(60);
   });
 
   it('finds a segment under its new name, or not at all', async () => {

@@ -105,6 +105,11 @@ export const startWriter = <Options>(log: AppendsWith<Options>, options?: Option
 
 export const offsetsOf = (records: readonly LogRecord[]): readonly number[] =>
   records.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
+/** The same with their generations: after a loss, another one has the same offsets. */
+export const placesOf = (records: readonly LogRecord[]): readonly string[] =>
+  records.flatMap((record) =>
+    record.type === 'watermark' || record.offset === undefined ? [] : `${record.position.gen}/${record.offset}`,
+  );
 export const gapsOf = (records: readonly LogRecord[]) =>
   records.flatMap((record) => (record.type === 'gap' ? [record] : []));
 export const textsOf = (records: readonly unknown[]): readonly string[] =>

@@ -13,7 +13,7 @@ import { LogWriter } from '../../src/log/writer.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { itInCi } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
-import { cut, done, frame, frames, offsetsOf, opened, path, read, segments } from './support.js';
+import { cut, done, frame, frames, opened, path, placesOf, read, segments } from './support.js';
 import { startWriter, texts, textsOf, write } from './support.js';
 
 const machine = (more: object = {}): Machine => ({
@@ -21,7 +21,6 @@ const machine = (more: object = {}): Machine => ({
   lockFile: () => true,
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  boot: () => 'a boot',
   newId: () => 'a log',
   every: (ms, call) => {
     const timer = setInterval(call, ms);
@@ -117,7 +116,7 @@ describe('the next writer, if records that were there are gone', () => {
         fs.writeFileSync(newest(), 'damaged');
       },
     ],
-  ])('gives no offset a second content, and a consumer gets a gap: %s', async (_how, act) => {
+  ])('gives no offset of a generation a second content, and a consumer gets a gap: %s', async (_how, act) => {
     await write([opened(), ...frames(0, 87)], { segmentBytes: 2_000 });
     const before = await read();
     await commit(88);
@@ -130,7 +129,7 @@ describe('the next writer, if records that were there are gone', () => {
     await lastValueFrom(rest$.pipe(take(1)));
     expect(seen.some(({ type }) => type === 'gap')).toBe(true);
     expect(textsOf(seen)).toHaveLength(300);
-    expect(offsetsOf(seen).filter((offset) => offsetsOf(before).includes(offset))).toEqual([]);
+    expect(placesOf(seen).filter((place) => placesOf(before).includes(place))).toEqual([]);
   });
 
   it.each(['{}', '[]', 'null', '{"offset":"x"}', 'nonsense'])(
@@ -162,7 +161,7 @@ describe('a segment that is larger than a string can be', () => {
         return fs.readSync(...args);
       },
     };
-    expect(openLog(path(), machine(disk)).place).toMatchObject({ offset: 19_995, frames: 19_994, holes: 0 });
+    expect(openLog(path(), machine(disk)).generation).toMatchObject({ offset: 19_995, frames: 19_994, holes: 0 });
     expect(Math.max(...lengths)).toBeLessThanOrEqual(4 * 1024 * 1024);
     const bytes = fs.readFileSync(file!);
     fs.writeFileSync(`${file}.gz`, gzipSync(bytes));

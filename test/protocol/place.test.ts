@@ -56,8 +56,8 @@ describe('between', () => {
     ['a place and the second new owner, which begins there', at(2, 10), of(4, 10, 3, 3, 10), hole(10)],
     ['a place and the second new owner, which began earlier and is there', at(2, 10), of(4, 10, 3, 3, 9), other],
     ['a place and the second new owner, which began earlier', at(2, 10), of(4, 9, 3, 3, 9), other],
-    ['a place of an owner that stored nothing and the next owner, ahead', at(3, 10), of(4, 11, 3, 2, 8), hole(10)],
-    ['a place of an owner that stored nothing and the next owner', at(3, 10), of(4, 8, 3, 2, 8), other],
+    ['a place of an owner that stored nothing and the next owner, ahead', at(3, 10), of(4, 11, 3, 2, 8), hole(8, 2)],
+    ['a place of an owner that stored nothing and the next owner', at(3, 10), of(4, 8, 3, 2, 8), next(0, 2)],
   ])('%s', (_name, have, message, result) => {
     expect(between(have, message)).toEqual(result);
   });

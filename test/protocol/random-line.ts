@@ -74,7 +74,7 @@ export const runLine = (seed: number, reached: Set<string>): void => {
       const differs = mine.findIndex((record, n) => record !== line[n]);
       const known = differs === -1 ? mine.length : differs;
       const surplus = mine.length - known;
-      const isDirect = head.gen === place.gen || head.after === place.gen;
+      const isDirect = head.gen === place.gen || head.after <= place.gen;
       if (!isDirect) reached.add('two owners');
       if (surplus > 0) reached.add('surplus');
       const isNew = known < head.offset + head.count || known === head.offset;

@@ -20,7 +20,7 @@ export const linesOf = (events: readonly RelayedEvent[]): readonly string[] => {
 export const replay$ = (lines: readonly string[], begin: From): Observable<LogRecord & RelayedEvent> => {
   const records = new Records({ from: begin, follow: false, onDamage: 'error' }, Date.now);
   const where = { path: 'log', position: 0 };
-  records.header(headerLine({ ...startOf('log'), boot: 'boot', state: [] }).trimEnd(), 0, where);
+  records.header(headerLine({ ...startOf('log'), after: 0, began: 0, state: [] }).trimEnd(), 0, where);
   const read: LogRecord[] = [];
   for (const each = new Lines(Buffer.from(lines.map((line) => `${line}\n`).join(''))); each.next();) {
     records.line(each, where);
