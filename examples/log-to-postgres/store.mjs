@@ -25,7 +25,7 @@ const psql = async (/** @type {string} */ script) => {
 const field = (/** @type {string} */ text) =>
   text.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
 
-/** The place in the log after the last stored record, as JSON: offsets alone can repeat after a server has lost data. */
+/** The place in the log after the last stored record, as JSON: offsets alone can repeat after a log has lost data. */
 let place = await psql(`
 set client_min_messages = warning;
 create table if not exists frames (at timestamptz, payload text);
