@@ -35,10 +35,13 @@ const subjects = subjectsOf('main');
 const bytes = (text: string): Buffer => Buffer.from(text);
 
 /** Runs two replicas: one owns and publishes, the other follows, and each becomes the owner through a hand-over. */
-const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Promise<void> => {
+const shareTheConnection = async (
+  connectMain: () => Promise<ClusterEngine>,
+  intrude: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> => {
   const engines = [await connectMain(), await connectMain()] as const;
   await using test = await startTestCluster(engines[0], true);
-  const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
+  const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine, line: { maxBytes: 10_000 } }));
   let owner = await test.owner(...replicas);
   for (const text of ['first', 'second', 'third']) {
     // The service sends a frame once, and it's lost if a busy machine makes the connection move at that moment.
@@ -50,6 +53,7 @@ const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Pr
     const other = replicas.find((replica) => replica !== owner)!;
     // An owner that doesn't know of a standby only releases the connection.
     await waitFor(async () => (await readClusterState(engines[0], 'main', 300)).standbys.length > 0);
+    await intrude();
     await requestHandOver(engines[0], 'main');
     await waitFor(() => other.cluster.status.role === 'owning');
     owner = await test.owner(...replicas);
@@ -63,6 +67,7 @@ const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Pr
 describeInstalled('redis', 'the Redis permissions of the guide', () => {
   const users: Redis[] = [];
   let broker: RunningBroker;
+  let admin: Redis;
 
   const connectAs = (username: string): Redis => {
     const user = new Redis(broker.port, '127.0.0.1', { username, password: 'password', retryStrategy: () => 100 });
@@ -79,22 +84,30 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
 
   beforeAll(async () => {
     broker = await startBroker('redis', folder.path('redis'));
-    const admin = new Redis(broker.port, '127.0.0.1');
+    admin = new Redis(broker.port, '127.0.0.1');
+    users.push(admin);
     for (const account of ['main', 'other']) await allow(admin, fenceWith('ACL SETUSER').replaceAll('main', account));
     await allow(admin, fenceWith('ACL SETUSER', 'docs/log.md'));
-    admin.disconnect();
   });
   afterAll(async () => {
     for (const user of users) user.disconnect();
     await broker.kill();
   });
 
-  it('let replicas own, publish, follow and hand over', async () => {
-    await shareTheConnection(async () => {
+  /** The commands and keys that the server has refused a user. */
+  const refusedTo = async (user: string): Promise<readonly unknown[]> => {
+    const refused = (await admin.call('ACL', 'LOG')) as readonly (readonly unknown[])[];
+    return refused.filter((entry) => entry.includes(user));
+  };
+
+  it('let replicas own, publish, follow and hand over, also after what another program has added to the stream', async () => {
+    const connectMain = async () => {
       const engine = redisEngine(open('main'), open('main'));
       await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
       return engine;
-    });
+    };
+    await shareTheConnection(connectMain, () => admin.xadd('rtf:line:{main}', '*', 'b', 'not a message'));
+    expect(await refusedTo('app_main')).toEqual([]);
   });
 
   it('let a log be written, limited, read and consumed', async () => {
@@ -102,14 +115,12 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
     const [log, other] = logs as [FeedLog, FeedLog];
     await expect(all(log)).rejects.toMatchObject({ code: 'log-missing' });
     await append(log, [opened(), ...frames(1, 501)]);
+    await admin.xadd('rtf:log:{market}', '*', 'b', 'not a message');
     await append(other, [opened(2_000), frame(501)]);
     expect(textsOf(await all(log)).at(-1)).toBe(texts(501, 502)[0]);
     await lastValueFrom(other.consume$('db', done).pipe(take(1)));
     expect((await log.committed('db'))!.frames).toBeGreaterThan(0);
-    const admin = new Redis(broker.port, '127.0.0.1');
-    const refused = (await admin.call('ACL', 'LOG')) as readonly (readonly unknown[])[];
-    admin.disconnect();
-    expect(refused.filter((entry) => entry.includes('log'))).toEqual([]);
+    expect(await refusedTo('log')).toEqual([]);
   });
 
   it('refuse the user of another account, and every other command', async () => {
