@@ -13,6 +13,7 @@ export const limitSources = {
   'relay/relay-options.ts': 'resolveRelayOptions',
   'cluster/cluster-options.ts': 'resolveElectionOptions',
   'log/options.ts': 'folderDefaults',
+  'log/line-store.ts': 'keptBy',
   'log/consume.ts': 'consumeDefaults',
   'testing/service-options.ts': 'serviceDefaults',
 };
@@ -35,6 +36,11 @@ const partsOf = (source) => ({
     ...['cluster/cluster-options.ts', 'ClusterElectionOptions'],
   ],
   log: [source.folderDefaults, 'log/options.ts', 'FeedLogOptions'],
+  'cluster-line': [source.keptBy({ kind: 'line' }), 'cluster/cluster-options.ts', 'ClusterLineOptions'],
+  'server-log': [
+    { ...source.keptBy({ kind: 'log' }), maxWaitingBytes: source.folderDefaults.maxWaitingBytes },
+    ...['log/engine-log.ts', 'EngineLogOptions'],
+  ],
   consumers: [source.consumeDefaults, 'log/consume.ts', 'ConsumeOptions'],
   service: [source.serviceDefaults.limits, 'testing/service-options.ts', 'ServiceLimits'],
 });
