@@ -166,7 +166,9 @@ const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${pro
 const openReader = (path: string, settings: ReaderSettings): LogReader => {
   const bell = new Bell(path);
   const reading = { disk: fs, now: () => Date.now(), bell, gunzip: promisify(gunzip), turn: setImmediate };
-  return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
+  // A relay reads many places at once, and none may hold the event loop.
+  const bufferBytes = (settings.isRaw === true ? 64 : 256) * 1024;
+  return new LogReader(path, settings, { ...reading, bufferBytes }, isFile(path));
 };
 
 const openWriter = (folder: string, settings: FolderSettings, fail: Fail): LogWriter => {
