@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { text } from 'node:stream/consumers';
 import {
   asyncScheduler,
   connect,
@@ -36,14 +37,24 @@ import {
   whereField,
   type WindowFacts,
 } from '../../src/operators/index.js';
-import type { FeedEvent } from '../../src/protocol/event.js';
+import type { FeedEvent, Gap } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { Place } from '../../src/protocol/place.js';
 import { type Outcome, settle } from '../../src/settle/index.js';
+import { toReadable } from '../../src/operators/node/to-readable.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWriter } from './support.js';
-import { isTrade, type Plan, type Trade, type TradeWorld, tradeWorld, windowsOf } from './trade-world.js';
+import {
+  isTrade,
+  payloadOf,
+  type Plan,
+  type Script,
+  type Trade,
+  type TradeWorld,
+  tradeWorld,
+  windowsOf,
+} from './trade-world.js';
 
 type Event = FeedEvent | LogRecord;
 
@@ -165,7 +176,7 @@ const resultsOf = async (
     connect((shared$) =>
       merge(
         ...all.map(([name, apply]) =>
-          (apply(shared$)).pipe(
+          apply(shared$).pipe(
             tap((value) => results[name]!.push(plain(isWindow(value) ? withoutGapsAfter(value) : value))),
           ),
         ),
@@ -234,15 +245,17 @@ const record = async (world: TradeWorld, writer: FeedLog, reader: FeedLog): Prom
 };
 
 /** Reads a log in parts, each from the place where the one before has ended. */
-const readInParts = async (log: FeedLog, count: number): Promise<readonly LogRecord[]> => {
+const readInParts = async (
+  log: FeedLog,
+  count: number,
+  isKept: (record: LogRecord) => boolean = isRecord,
+): Promise<readonly LogRecord[]> => {
   const records: LogRecord[] = [];
   let begin: From = 'earliest';
   for (let n = 0; ; n += 1) {
-    const part$: Observable<LogRecord> = log
-      .read$({ from: begin, follow: false })
-      .pipe(filter(isRecord), take(count + 37 * n));
-    const part = await lastValueFrom(part$.pipe(toArray()));
-    if (part.length === 0) return records;
+    const part$: Observable<LogRecord> = log.read$({ from: begin, follow: false });
+    const part = await lastValueFrom(part$.pipe(filter(isKept), take(count + 37 * n), toArray()));
+    if (!part.some(isRecord)) return records;
     records.push(...part);
     begin = (part.at(-1) as { readonly position: Place }).position;
   }
@@ -267,6 +280,16 @@ const consume = async (log: FeedLog, count: number): Promise<readonly LogRecord[
     ).committed;
   }
   return [...records.values()];
+};
+
+/** Writes the frames of a log as lines. */
+const exported = (log: FeedLog): Promise<string> => {
+  const all = { capacity: 100_000, capacityBytes: 100_000_000 };
+  const lines$ = log.read$({ follow: false }).pipe(
+    frames(),
+    map((frame) => `${frame.text()}\n`),
+  );
+  return text(toReadable({ objectMode: false, ...all })(lines$));
 };
 
 /** What an outside count says, without the library. */
@@ -331,19 +354,35 @@ interface OutcomeFound {
 const without = (results: Results, ...names: readonly Name[]): Partial<Results> =>
   Object.fromEntries(Object.entries(results).filter(([name]) => !names.includes(name as Name)));
 
-/** As `toEqual`, which takes seconds for so many values. */
-const expectSame = (actual: Partial<Results>, expected: Partial<Results>): void => {
-  for (const [name, values] of Object.entries(expected)) {
-    const own = actual[name as Name];
-    if (JSON.stringify(own) !== JSON.stringify(values)) expect([name, own]).toEqual([name, values]);
+const textsOf = (values: readonly unknown[] = []): readonly string[] => values.map((each) => JSON.stringify(each));
+
+/** As `toEqual`, which takes seconds for so many values, and prints all of them. */
+const expectSame = (reader: string, actual: Partial<Results>, expected: Partial<Results>): void => {
+  for (const name of Object.keys(expected) as Name[]) {
+    const [own, others] = [textsOf(actual[name]), textsOf(expected[name])];
+    const n = others.findIndex((each, at) => own[at] !== each);
+    expect([reader, name, own[n]]).toEqual([reader, name, others[n]]);
+    expect([reader, name, own.length]).toEqual([reader, name, others.length]);
   }
 };
 
+/** A status where a part begins makes no window complete that isn't, and no sum other than it is. */
+const checkWithStatuses = (results: Results, expected: Results): void => {
+  expectSame('a reader that resumes', { frames: results.frames }, { frames: expected.frames });
+  const own = results.windows as readonly WindowFound[];
+  const others = expected.windows as readonly WindowFound[];
+  expect(own.map(({ count, value }) => [count, value])).toEqual(others.map(({ count, value }) => [count, value]));
+  expect(own.filter(({ complete }, n) => complete && !others[n]?.complete)).toEqual([]);
+  expect(missedIn(results)).toBe(missedIn(expected));
+};
+const missedIn = ({ gaps: found }: Results): number =>
+  (found as readonly Gap[]).reduce((sum, { missed = 0 }) => sum + missed, 0);
+
 /** Tests that a kind of log is as good as the feed itself. */
-export const isAsGoodAsLive = (title: string, openTwice: OpenTwice): void => {
-  describe.each<Plan>(['free', 'developer'])(`${title} of a feed on the %s plan`, (plan) => {
+export const isAsGoodAsLive = (title: string, openTwice: OpenTwice, plans: readonly Plan[], script?: Script): void => {
+  describe.each(plans)(`${title} of a feed on the %s plan`, (plan) => {
     it('has what the live feed has, and what is counted outside, for each operator, reader and consumer', async () => {
-      const world = tradeWorld(plan);
+      const world = tradeWorld(plan, script);
       const [writer, reader] = openTwice();
       const expected = await live(world);
       checkCounts(world, expected);
@@ -352,13 +391,18 @@ export const isAsGoodAsLive = (title: string, openTwice: OpenTwice): void => {
       expect(expected.events).toEqual(world.events.map(plain));
       const all = await resultsOf(world, reader.read$({ follow: false }));
       expect(all.events).toEqual(world.recorded.map(plain));
-      expectSame(all, without(expected, 'events'));
+      expectSame('a reader', all, without(expected, 'events'));
       // The clock of this machine is years ahead.
-      expectSame(followed, without(all, 'freshness'));
+      expectSame('a reader that follows', followed, without(all, 'freshness'));
       const paced$ = reader.read$({ follow: false, speed: 1_000_000 });
-      expectSame(await resultsOf(world, paced$), all);
-      for (const records of [await readInParts(reader, 400), await consume(reader, world.recorded.length)])
-        expectSame(await resultsOf(world, from(records)), all);
+      expectSame('a reader with a speed', await resultsOf(world, paced$), all);
+      const parts = await readInParts(reader, 400);
+      expectSame('a reader that resumes', await resultsOf(world, from(parts)), all);
+      expect(await exported(reader)).toBe(world.received.map((trade) => `${payloadOf(trade)}\n`).join(''));
+      const withStatuses = await readInParts(reader, 400, () => true);
+      checkWithStatuses(await resultsOf(world, from(withStatuses)), all);
+      const consumed = await consume(reader, world.recorded.length);
+      expectSame('a consumer that is restarted', await resultsOf(world, from(consumed)), all);
     }, 60_000);
   });
 };

@@ -4,10 +4,12 @@ import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-erro
 import { relayGap } from '../../src/protocol/feed-state.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { LedgerStep } from '../../src/settle/index.js';
+import { createChance } from '../simulation/chance.js';
 
 // A feed of trades as a script, and what everybody must make of it: counted here, without the library.
 
 export type Plan = 'free' | 'developer';
+export const plans: readonly Plan[] = ['free', 'developer'];
 
 export const begin = 1_700_000_000_000;
 const delayMs = { free: 500, developer: 0 } as const;
@@ -26,7 +28,7 @@ export interface Trade {
 }
 
 /** A connection: all times in ms from the beginning. */
-interface Connection {
+export interface Connection {
   readonly number: number;
   readonly issuedAt: number;
   readonly openedAt: number;
@@ -43,23 +45,46 @@ const connection = (number: number, openedAt: number, endedAt: number, end: Conn
   end,
 });
 
-const connections = [
-  connection(1, 80, 41_300, 'close'),
-  connection(2, 41_500, 83_250, 'reset'),
-  // The market is quiet when it opens.
-  connection(3, 90_700, 120_900, 'reset'),
-  // On the Free plan it ends before it's complete.
-  connection(4, 121_100, 121_400, 'close'),
-  connection(5, 122_000, 163_500, 'stop'),
-  // Whoever subscribes again after a stop begins to count again.
-  connection(1, 166_080, endMs, 'none'),
-];
-/** A relay or a worker has dropped the frames of this time, and says how many before the window of that time is over. */
-const dropped = { from: 183_105, to: 183_195 };
-/** From then on, the clock is 3 s behind. */
-const [setBackAt, setBackMs] = [202_000, 3_000];
-/** What the clock tells at a time. */
-const told = (at: number): number => begin + at - (at >= setBackAt ? setBackMs : 0);
+/** What happens to a feed: all times in ms from the beginning. */
+export interface Script {
+  readonly connections: readonly Connection[];
+  /** A relay or a worker has dropped the frames of this time, and says how many before the window of that time is over. */
+  readonly dropped: { readonly from: number; readonly to: number };
+  /** From when the clock is behind. */
+  readonly setBackAt: number;
+}
+
+export const script: Script = {
+  connections: [
+    connection(1, 80, 41_300, 'close'),
+    connection(2, 41_500, 83_250, 'reset'),
+    // The market is quiet when it opens.
+    connection(3, 90_700, 120_900, 'reset'),
+    // On the Free plan it ends before it's complete.
+    connection(4, 121_100, 121_400, 'close'),
+    connection(5, 122_000, 163_500, 'stop'),
+    // Whoever subscribes again after a stop begins to count again.
+    connection(1, 166_080, endMs, 'none'),
+  ],
+  dropped: { from: 183_105, to: 183_195 },
+  setBackAt: 202_000,
+};
+const setBackMs = 3_000;
+
+/** Returns a script by chance. */
+export const scriptOf = (seed: number): Script => {
+  const { whole, oneOf, isTrue } = createChance(seed);
+  const connections: Connection[] = [];
+  for (let [at, number] = [80, 1]; at < 150_000;) {
+    const endedAt = at + (isTrue(0.4) ? whole(1, 1_200) : whole(1_000, 40_000));
+    const end = oneOf(['close', 'reset', 'stop'] as const);
+    connections.push(connection(number, at, endedAt, end));
+    number = end === 'stop' ? 1 : number + 1;
+    at = endedAt + (isTrue(0.5) ? whole(90, 900) : whole(900, 9_000));
+    if (at >= 150_000) connections.push(connection(number, at, endMs, 'none'));
+  }
+  return { ...script, connections, setBackAt: 200_000 + whole(100, 7_900) };
+};
 
 const tradesOf = (plan: Plan): readonly Trade[] => {
   const trades: Trade[] = [];
@@ -73,14 +98,8 @@ const tradesOf = (plan: Plan): readonly Trade[] => {
   return trades;
 };
 
-/** The service sees a trade and sends it later, over the same connection, or never. */
-const connectionOf = (plan: Plan, { due }: Trade): Connection | undefined =>
-  connections.find(({ openedAt, endedAt }) => openedAt <= due - delayMs[plan] && due < endedAt);
-
-const isDropped = ({ due }: Trade): boolean => due >= dropped.from && due < dropped.to;
-
 /** A payload that isn't a trade comes now and then. */
-const payloadOf = ({ n, symbol, price, id }: Trade): string =>
+export const payloadOf = ({ n, symbol, price, id }: Trade): string =>
   n % 50 === 3 ? `not a trade: ${n}` : JSON.stringify({ n, symbol, price, id, note: 'é"\n' });
 
 const isBinary = ({ n }: Trade): boolean => n % 40 === 1;
@@ -114,10 +133,16 @@ interface Timed {
 const closeCodes = { close: 1001, reset: 1006, stop: 4001, none: 1000 } as const;
 
 /** Returns the script of a feed, and what it comes to. */
-export const tradeWorld = (plan: Plan) => {
+export const tradeWorld = (plan: Plan, { connections, dropped, setBackAt }: Script = script) => {
   const trades = tradesOf(plan);
-  const sent = trades.filter((trade) => connectionOf(plan, trade) !== undefined);
-  const missing = trades.filter((trade) => connectionOf(plan, trade) === undefined || isDropped(trade));
+  /** What the clock tells at a time. */
+  const told = (at: number): number => begin + at - (at >= setBackAt ? setBackMs : 0);
+  /** The service sees a trade and sends it later, over the same connection, or never. */
+  const connectionOf = ({ due }: Trade): Connection | undefined =>
+    connections.find(({ openedAt, endedAt }) => openedAt <= due - delayMs[plan] && due < endedAt);
+  const isDropped = ({ due }: Trade): boolean => due >= dropped.from && due < dropped.to;
+  const sent = trades.filter((trade) => connectionOf(trade) !== undefined);
+  const missing = trades.filter((trade) => connectionOf(trade) === undefined || isDropped(trade));
   const received = sent.filter((trade) => !isDropped(trade));
   const timeline: Timed[] = [];
   const add = (at: number, event: LifecycleEvent | Frame, isFound = false) => timeline.push({ at, event, isFound });
@@ -132,7 +157,7 @@ export const tradeWorld = (plan: Plan) => {
     add(requestedAt, { type: 'ticket-requested', at: told(requestedAt), feed: 'market' });
     add(issuedAt, { type: 'ticket-issued', at: told(issuedAt), feed: 'market', expiresAt });
     add(openedAt, { type: 'opened', at: told(openedAt), feed: 'market', connection: number });
-    const own = received.filter((trade) => connectionOf(plan, trade) === each);
+    const own = received.filter((trade) => connectionOf(trade) === each);
     const first = own[0]?.due ?? Infinity;
     const complete = completeFrom(each, first);
     if (complete !== undefined && outage !== undefined) {
