@@ -9,7 +9,8 @@ const git = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8'
 /** Returns the commit that is measured. A note says so if files were changed since, or if there is no repository. */
 const commit = () => {
   try {
-    const isChanged = git('status', '--porcelain', '--', 'src', 'bench', 'reliability', 'package-lock.json') !== '';
+    const measured = ['src', 'bench', 'reliability', 'package-lock.json', ':!bench/results', ':!reliability/results'];
+    const isChanged = git('status', '--porcelain', '--', ...measured) !== '';
     return { hash: git('rev-parse', 'HEAD'), ...(isChanged && { note: 'with changes that were not committed' }) };
   } catch {
     return { note: 'not measured in a repository' };
