@@ -162,6 +162,7 @@ export class RelayClient {
     const { progress, events } = afterStored(this.#progress, this.#run.log, received, isStored);
     this.#progress = progress;
     const unknown = this.#unknown(events);
+    if (unknown.some(({ type }) => type === 'gap')) this.#reportBehind();
     if (unknown.length > 0) output.send(this.#messageOf(unknown));
   }
 

@@ -93,8 +93,8 @@ export interface Relay {
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`.
  * Otherwise it errors after five stops of the feed in a row, and this relay doesn't subscribe again.
  *
- * Over `read$` of a log, message ids are those of the records, so pages continue across a restart of the relay and see
- * no gap. Read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
+ * Over `read$` of a log, message ids are those of the records. Pass the log as `log` too: pages then continue across a
+ * restart of the relay and see no gap. Call {@link Relay.hold} before you accept pages.
  *
  * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit
  *   the values of another relay

@@ -142,8 +142,8 @@ export class Replay {
   readonly #hub: ReplayHub;
   #running: Subscription | undefined;
   #sentBytes = 0;
-  /** Looks into the store since it had something. */
-  #looks = 0;
+  /** Looks into the store since it had something; `undefined` until then. */
+  #looks: number | undefined;
 
   constructor(client: StoredClient, output: PageOutput, run: ReplayRun, hub: ReplayHub) {
     this.#client = client;
@@ -156,7 +156,7 @@ export class Replay {
   look(done: () => void): void {
     const { stored } = this.#run;
     if (this.#running !== undefined || stored === undefined || this.#client.storedAfter === undefined) return;
-    [this.#looks, this.#sentBytes] = [0, 0];
+    [this.#looks, this.#sentBytes] = [undefined, 0];
     const read$ = this.#hub.replays.during(this.#read$(stored));
     const complete = (): void => {
       this.#running = undefined;
@@ -223,8 +223,9 @@ export class Replay {
     const { isFull, drained$ } = this.#output;
     if (this.#client.storedAfter === undefined || this.#client.waitForSource()) return EMPTY;
     if (isFull) return drained$.pipe(take(1));
-    this.#looks += 1;
-    if (this.#looks <= maxLooks) return timer(this.#looks === 1 ? 0 : lookMs, this.#hub.scheduler);
+    // It may lag the source. One that has nothing may not exist.
+    const looks = (this.#looks = (this.#looks ?? maxLooks) + 1);
+    if (looks <= maxLooks) return timer(looks === 1 ? 0 : lookMs, this.#hub.scheduler);
     this.#client.leaveStore(this.#output);
     return EMPTY;
   }

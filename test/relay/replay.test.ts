@@ -275,6 +275,18 @@ it('a page that was too slow for the memory receives what it lacks from the stor
 });
 
 describe('a store', () => {
+  it('that has nothing of the line costs a gap at once', async () => {
+    const { line, join, reports } = start();
+    line.stored = async function* () {
+      await turns();
+      yield* [];
+    };
+    const page = join({ lastEventId: line.id(50) });
+    await untilHas(page, 200);
+    expect(gapsIn(page)).toMatchObject([{ missed: 130 }]);
+    expect(reports.at(-1)).toMatchObject({ type: 'client-behind', missed: 130 });
+  });
+
   it('that fails in the middle costs a gap, which the relay reports', async () => {
     const { line, join, reports, emit } = start();
     line.limit = 3;
