@@ -71,10 +71,11 @@ export class Frame<
   }
 }
 
-/** The methods that `Buffer.toString` calls after checking its arguments. */
+/** The methods that `Buffer.toString` and `Buffer.write` call after checking their arguments. */
 export interface NodeBuffer extends Uint8Array {
   latin1Slice(from: number, to: number): string;
   utf8Slice(from: number, to: number): string;
+  latin1Write(text: string, from: number): number;
   indexOf(bytes: number | Uint8Array, from?: number): number;
 }
 

@@ -1,6 +1,7 @@
 import { writeEventLine } from '../protocol/event-line.js';
+import type { NodeBuffer } from '../protocol/frame.js';
 import type { Checkpoint } from './chunk.js';
-import { dataIn, endOfId, idField, type RelayMessage, withStream } from './relay-message.js';
+import { beginOfId, dataIn, type RelayMessage, withStream } from './relay-message.js';
 
 /** Where pages are that have received a block. */
 export interface Reached {
@@ -20,25 +21,19 @@ export class Block implements Reached {
   readonly reached: number;
   /** The id of the message, without the name of a stream. */
   readonly id: string;
-  /** The message as Server-Sent Events. */
+  /** The message as Server-Sent Events, up to its id. Each page writes its own {@link endOfId} after it. */
   readonly bytes: Buffer;
-  #open: Buffer | undefined;
   #message: RelayMessage | undefined;
 
-  /** @param fields - the lines of its events, as `dataFields` writes them */
+  /** @param fields - the lines of its events, each a `lineField` */
   constructor(from: number, { end, watermark, reached }: Reached, fields: readonly Buffer[], id: string) {
     this.from = from;
     this.end = end;
     this.watermark = watermark;
     this.reached = reached;
     this.id = id;
-    const last = watermark === -Infinity ? idField(id) : `data: {"type":"watermark","at":${watermark}}\n${idField(id)}`;
-    this.bytes = joined(fields, last);
-  }
-
-  /** The message up to its id. A stream with a name writes its own {@link endOfId} after it. */
-  get open(): Buffer {
-    return (this.#open ??= this.bytes.subarray(0, -endOfId(undefined).length));
+    const mark = watermark === -Infinity ? '' : `data: {"type":"watermark","at":${watermark}}\n`;
+    this.bytes = joined(fields, `${mark}${beginOfId}${id}`);
   }
 
   /** The message, for clients that aren't written to. HTTP only needs the bytes, so the text is created on demand. */
@@ -48,7 +43,7 @@ export class Block implements Reached {
     this.#message ??= {
       id,
       get data() {
-        return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - idField(id).length)));
+        return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - beginOfId.length - id.length)));
       },
     };
     const message = this.#message;
@@ -63,16 +58,16 @@ export class Block implements Reached {
 }
 
 /** Many blocks share this memory: to allocate some for each costs more than to copy its lines. */
-let memory = Buffer.alloc(0);
+let memory = Buffer.alloc(0) as Buffer & NodeBuffer;
 let used = 0;
 const memoryBytes = 64 * 1024;
 
 /** Joins lines with the ASCII text that ends their message. */
 const joined = (fields: readonly Buffer[], last: string): Buffer => {
-  let length = last.length;
+  let { length } = last;
   for (const each of fields) length += each.length;
   if (used + length > memory.length) {
-    memory = Buffer.allocUnsafeSlow(Math.max(memoryBytes, length));
+    memory = Buffer.allocUnsafeSlow(Math.max(memoryBytes, length)) as Buffer & NodeBuffer;
     used = 0;
   }
   const from = used;
@@ -80,7 +75,7 @@ const joined = (fields: readonly Buffer[], last: string): Buffer => {
     memory.set(each, used);
     used += each.length;
   }
-  used += memory.write(last, used, 'latin1');
+  used += memory.latin1Write(last, used);
   return memory.subarray(from, used);
 };
 

@@ -1,5 +1,6 @@
 import type { FeedState } from '../protocol/feed-state.js';
 import type { Place } from '../protocol/place.js';
+import { lineField } from './relay-message.js';
 
 /**
  * A place in the log of a relay, with what a client that goes on there needs to know. In a topic, `frames` counts values
@@ -15,24 +16,24 @@ export interface Checkpoint extends Place {
   readonly written: number;
 }
 
-// A line contains no newline, so it's one field of `dataFields`.
-export const linePrefix = 'data: ';
-export const fieldBytes = linePrefix.length + 1;
+const fieldBytes = lineField('').length;
 
 /** Consecutive events of a log: frames that don't change the state of the feed, or a single event. */
 export class Chunk {
   readonly before: Checkpoint;
-  /** What contains its lines, each a field of `dataFields`. */
+  /** The checkpoint after its last event. */
+  end: Checkpoint;
+  /** What contains its lines, each a `lineField`. */
   readonly memory: Buffer;
+  /** The earliest time of its events and of all later ones. It never decreases from chunk to chunk. */
+  earliest = Infinity;
   readonly #from: number;
   readonly #ends: number[] = [];
   readonly #times: number[] = [];
   readonly #places: (Place | undefined)[] = [];
-  #end: Checkpoint;
-  #earliest = Infinity;
 
   constructor(before: Checkpoint, memory: Buffer, from: number) {
-    this.before = this.#end = before;
+    this.before = this.end = before;
     this.memory = memory;
     this.#from = from;
   }
@@ -41,48 +42,46 @@ export class Chunk {
     return this.#ends.length;
   }
 
-  /** The checkpoint after its last event. */
-  get end(): Checkpoint {
-    return this.#end;
-  }
-
-  /** The earliest time of its events and of all later ones. It never decreases from chunk to chunk. */
-  get earliest(): number {
-    return this.#earliest;
-  }
-
   /** @param to - where its line ends */
   add(to: number, time: number, place: Place | undefined): void {
     this.#ends.push(to);
     this.#times.push(time);
     this.#places.push(place);
-    if (time < this.#earliest) this.#earliest = time;
-  }
-
-  finish(end: Checkpoint): void {
-    this.#end = end;
+    if (time < this.earliest) this.earliest = time;
   }
 
   /** Returns whether a later event is earlier than some of these: a clock was set back. */
   isBefore(time: number): boolean {
-    if (this.#earliest <= time) return false;
-    this.#earliest = time;
+    if (this.earliest <= time) return false;
+    this.earliest = time;
     return true;
   }
 
   /** Returns the checkpoint after so many of its events. */
   checkpointAfter(count: number): Checkpoint {
-    const { before } = this;
-    if (count === 0) return before;
-    if (count === this.size) return this.#end;
-    const newest = this.#times.slice(0, count).reduce((one, other) => Math.max(one, other));
+    if (count === 0) return this.before;
+    return count === this.size ? this.end : this.afterFrames(count, this.end.watermark);
+  }
+
+  /**
+   * Returns the checkpoint after so many of its frames.
+   *
+   * @param known - the watermark now
+   */
+  afterFrames(count: number, known: number): Checkpoint {
+    const { line, gen, offset, frames, holes, at, complete, state, watermark } = this.before;
+    let latest = -Infinity;
+    for (let n = 0; n < count; n += 1) latest = Math.max(latest, this.#times[n] as number);
     return {
-      ...this.#end,
-      offset: before.offset + count,
-      frames: before.frames + count,
-      at: Math.max(before.at, newest),
-      complete: Math.max(before.complete, newest),
-      watermark: watermarkAfter(before.watermark, newest, this.#end.watermark),
+      line,
+      gen,
+      holes,
+      state,
+      offset: offset + count,
+      frames: frames + count,
+      at: Math.max(at, latest),
+      complete: Math.max(complete, latest),
+      watermark: watermarkAfter(watermark, latest, known),
       shared: this.placeAfter(count),
       written: this.writtenAfter(count),
     };
@@ -98,7 +97,7 @@ export class Chunk {
 
   /** Returns the earliest time of the events after the first `count`, and of all later ones. */
   earliestAfter(count: number, later: number): number {
-    return count === 0 ? this.#earliest : this.#times.slice(count).reduce((one, other) => Math.min(one, other), later);
+    return count === 0 ? this.earliest : this.#times.slice(count).reduce((one, other) => Math.min(one, other), later);
   }
 
   /** Returns the lines of some events, which the next events of the log may overwrite. */

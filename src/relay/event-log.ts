@@ -17,7 +17,8 @@ import {
 import { type AnyFrame, Frame, LazyFrame } from '../protocol/frame.js';
 import { isAfter, type Place, startOf } from '../protocol/place.js';
 import { isBytes, isTime } from '../protocol/type-guards.js';
-import { type Checkpoint, Chunk, fieldBytes, linePrefix, watermarkAfter } from './chunk.js';
+import { type Checkpoint, Chunk, watermarkAfter } from './chunk.js';
+import { LineMemory } from './line-memory.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
@@ -26,7 +27,7 @@ export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 /** Consecutive events, with the checkpoint and the watermark after them. */
 export interface Batch {
-  /** JSON lines in the format of `dataFields`. Valid until the log stores another event, which may overwrite them. */
+  /** JSON lines, each a `lineField`. Valid until the log stores another event, which may overwrite them. */
   readonly fields: readonly Buffer[];
   readonly end: Checkpoint;
   readonly watermark: number;
@@ -42,9 +43,6 @@ export interface LogBounds {
 /** A batch ends at this size, which limits the memory a client needs on top of the log. */
 const maxBatchBytes = 64 * 1024;
 
-/** Lines are in blocks of memory of this size, unless one is longer. After its last line is removed, one is used again. */
-const memoryBytes = 64 * 1024;
-
 /** How many frames can wait at most. */
 const mostWaiting = 64;
 
@@ -56,7 +54,6 @@ interface WaitingFrame {
 
 /**
  * Stores the newest events as the lines that clients receive, and finds positions by number and by time (epoch ms).
- * Lines are outside the heap: the garbage collector would copy strings twice.
  */
 export class EventLog {
   /** The id of its line, which ends with the relay. The `_` tells it from those of clusters and logs. */
@@ -68,10 +65,7 @@ export class EventLog {
   /** How many events of the oldest chunk are removed. */
   #removed = 0;
   #newest: Checkpoint;
-  #memory: Buffer = noMemory;
-  #used = 0;
-  /** Memory without lines: what's new to the process costs more than to write the lines. */
-  #spare: Buffer | undefined;
+  readonly #memory = new LineMemory();
   #endedAt: number | undefined;
   /** Frames that aren't stored yet: see {@link EventLog.append}. */
   readonly #waiting: WaitingFrame[] = [];
@@ -155,27 +149,16 @@ export class EventLog {
 
   /** Stores frames that change no state, from index `n` on, as far as the memory goes. Returns the index after them. */
   #storeFrames(n: number, known: number): number {
-    const before = this.#newest;
-    let { offset, frames, at, complete, written, watermark, shared } = before;
+    const [waiting, memory] = [this.#waiting, this.#memory];
     let chunk: Chunk | undefined;
     let index = n;
-    for (; index < this.#waiting.length; index += 1) {
-      const { frame, place } = this.#waiting[index] as WaitingFrame;
-      const field = `${linePrefix}${writeFrame(frame)}\n`;
-      if (chunk !== undefined && !this.#hasRoom(field)) break;
-      const from = this.#write(field);
-      chunk ??= new Chunk(before, this.#memory, from);
-      const time = frame.receivedAt;
-      chunk.add(this.#used, time, place);
-      written += this.#used - from - fieldBytes;
-      if (time > at) at = time;
-      if (time > complete) complete = time;
-      watermark = watermarkAfter(watermark, time, known);
-      shared = place;
+    for (; index < waiting.length; index += 1) {
+      const { frame, place } = waiting[index] as WaitingFrame;
+      if (!memory.addFrame(frame, chunk !== undefined)) break;
+      chunk ??= new Chunk(this.#newest, memory.block, memory.begin);
+      chunk.add(memory.end, frame.receivedAt, place);
     }
-    offset += index - n;
-    frames += index - n;
-    this.#add(chunk as Chunk, { ...before, offset, frames, at, complete, watermark, shared, written });
+    if (chunk !== undefined) this.#add(chunk, chunk.afterFrames(chunk.size, known));
     return index;
   }
 
@@ -189,10 +172,10 @@ export class EventLog {
     // The first event can be older than the log itself: the source may lag, or be a log.
     if (this.#newest.offset === 0) this.#newest = firstOf(this.line, Math.min(this.#newest.at, time));
     const before = this.#newest;
-    const { offset, frames, at, complete, state, written } = before;
-    const from = this.#write(`${linePrefix}${line}\n`);
-    const chunk = new Chunk(before, this.#memory, from);
-    chunk.add(this.#used, time, shared);
+    const { offset, frames, at, complete, state } = before;
+    this.#memory.add(line, false);
+    const chunk = new Chunk(before, this.#memory.block, this.#memory.begin);
+    chunk.add(this.#memory.end, time, shared);
     this.#add(chunk, {
       ...before,
       offset: offset + 1,
@@ -202,19 +185,18 @@ export class EventLog {
       state: stateAfter(event.type === 'value' ? afterTime(state, watermark) : state, event, at),
       watermark,
       shared,
-      written: written + this.#used - from - fieldBytes,
+      written: chunk.writtenAfter(1),
     });
   }
 
   #add(chunk: Chunk, end: Checkpoint): void {
-    chunk.finish(end);
+    chunk.end = end;
     const chunks = this.#chunks;
     // A clock is seldom set back, so this seldom finds one.
     for (let index = chunks.size - 1; index >= 0 && chunks.at(index).isBefore(chunk.earliest); index -= 1);
     chunks.push(chunk);
     this.#newest = end;
-    const { capacity, capacityBytes } = this.#bounds;
-    while (this.#size > capacity || this.#bytes > capacityBytes) this.#removeOldest();
+    this.#removeOldest(end.offset - this.#bounds.capacity, end.written - this.#bounds.capacityBytes);
   }
 
   get #size(): number {
@@ -227,15 +209,25 @@ export class EventLog {
     return oldest === undefined ? 0 : this.#newest.written - oldest.writtenAfter(this.#removed);
   }
 
-  #removeOldest(): void {
-    const chunks = this.#chunks;
-    const { size, memory } = chunks.oldest as Chunk;
-    this.#removed += 1;
-    if (this.#removed < size) return;
+  /** Removes the events before an offset, and those that begin before so many bytes of all lines. */
+  #removeOldest(offset: number, written: number): void {
+    let chunk = this.#chunks.oldest;
+    while (
+      chunk !== undefined &&
+      (chunk.before.offset + this.#removed < offset || chunk.writtenAfter(this.#removed) < written)
+    ) {
+      this.#removed += 1;
+      if (this.#removed === chunk.size) chunk = this.#removeChunk(chunk);
+    }
+  }
+
+  /** Removes the oldest chunk. Returns the next one. */
+  #removeChunk({ memory }: Chunk): Chunk | undefined {
     this.#removed = 0;
-    chunks.shift();
-    const isInUse = memory === this.#memory || memory === chunks.oldest?.memory;
-    if (!isInUse && memory.length === memoryBytes) this.#spare = memory;
+    this.#chunks.shift();
+    const next = this.#chunks.oldest;
+    if (memory !== next?.memory) this.#memory.free(memory);
+    return next;
   }
 
   /** The time the feed has reached. It lags the clock if the source does. */
@@ -380,25 +372,6 @@ export class EventLog {
     const count = firstIndexWhere(index === 0 ? this.#removed : 0, chunk.size, (n) => isMatch(chunk, n, later));
     return chunk.checkpointAfter(count);
   }
-
-  #hasRoom(field: string): boolean {
-    const { length } = this.#memory;
-    return this.#used + 3 * field.length <= length || this.#used + Buffer.byteLength(field) <= length;
-  }
-
-  /** Writes the field of a line into the memory, or into a new one. Returns where it begins. */
-  #write(field: string): number {
-    if (!this.#hasRoom(field)) {
-      const bytes = Buffer.byteLength(field);
-      const isLong = bytes > memoryBytes;
-      this.#memory = isLong ? Buffer.allocUnsafeSlow(bytes) : (this.#spare ?? Buffer.allocUnsafeSlow(memoryBytes));
-      if (!isLong) this.#spare = undefined;
-      this.#used = 0;
-    }
-    const from = this.#used;
-    this.#used += this.#memory.write(field, from);
-    return from;
-  }
 }
 
 /** Returns whether a frame leaves the state as it is. */
@@ -407,9 +380,7 @@ const isSteady = (state: FeedState): boolean =>
 
 /** Returns whether {@link writeFrame} can't throw for a frame later: it's one of ours, with valid fields. */
 const canWait = (frame: AnyFrame): boolean =>
-  (frame instanceof LazyFrame || (frame.constructor === Frame && isBytes(frame.data))) && isWritable(frame);
-
-const noMemory = Buffer.alloc(0);
+  ((frame.constructor === Frame && isBytes(frame.data)) || frame instanceof LazyFrame) && isWritable(frame);
 
 const firstOf = (line: string, at: number): Checkpoint => ({
   ...startOf(line, 0, at),

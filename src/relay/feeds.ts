@@ -124,8 +124,6 @@ export class Feeds {
         this.#stored.delete(live);
         detach();
       }),
-      tap(() => pages.send()),
-      ignoreElements(),
       shareIn<never>(this.#hub.home, {
         connector: fanOut,
         resetOnRefCountZero: () =>
@@ -137,13 +135,13 @@ export class Feeds {
     return live;
   }
 
-  /** Logs the events of a source. Emits every `batchMs` while events arrive. */
-  #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
+  /** Logs the events of a source, and sends them every `batchMs` while they arrive. */
+  #logged$({ topic, run, pages }: LiveRun, source$: Observable<TopicEvent>): Observable<never> {
     const { batchMs, scheduler } = this.#settings;
     const stop = (error: unknown) => this.#stop(topic, run, error);
     return source$.pipe(
       map((event) => run.append(event)),
-      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
+      batched(clampMs(batchMs), scheduler, { send: () => pages.send(), stop, complete: () => run.complete() }),
     );
   }
 
@@ -157,13 +155,20 @@ export class Feeds {
   }
 }
 
+interface Batched {
+  readonly send: () => void;
+  readonly stop: (error: unknown) => void;
+  readonly complete: () => void;
+}
+
 /**
- * Emits every `ms` while values arrive, and completes `ms` after the end. `auditTime` allocates more per batch and
- * `catchError` would cost a call per frame. Starting a timer costs more than the batch, so it runs until none is due.
+ * Calls `send` every `ms` while values arrive, and completes `ms` after the end. `auditTime` allocates more per batch
+ * and `catchError` would cost a call per frame. Starting a timer costs more than the batch, so it runs until none is
+ * due.
  */
 const batched =
-  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
-  (source: Observable<unknown>): Observable<void> =>
+  (ms: number, scheduler: SchedulerLike, { send, stop, complete }: Batched) =>
+  (source: Observable<unknown>): Observable<never> =>
     new Observable((subscriber) => {
       let [isTicking, isDue, hasEnded] = [false, false, false];
       let timer: SchedulerAction<void> | undefined;
@@ -172,7 +177,7 @@ const batched =
         isTicking = isDue;
         if (!isDue) return;
         isDue = false;
-        subscriber.next();
+        send();
         if (hasEnded) subscriber.complete();
         else action.schedule(undefined, ms);
       };
@@ -193,8 +198,8 @@ const batched =
         hasEnded = true;
         due();
       };
-      const error = (thrown: unknown) => end(() => onError(thrown));
-      subscriber.add(source.subscribe({ next: due, error, complete: () => end(onComplete) }));
+      const error = (thrown: unknown) => end(() => stop(thrown));
+      subscriber.add(source.subscribe({ next: due, error, complete: () => end(complete) }));
     });
 
 const finish = (subject: AsyncSubject<void>): void => {

@@ -7,7 +7,7 @@ import type { RelayResponse } from './relay-options.js';
 /** A response that takes a block as bytes. Its other messages are emitted. */
 export interface BlockResponse extends RelayResponse {
   /** @param end - what comes after the bytes for this stream only */
-  readonly writeBlock: (bytes: Uint8Array, end?: Uint8Array) => void;
+  readonly writeBlock: (bytes: Uint8Array, end: Uint8Array) => void;
 }
 
 /** Where the messages of a page go: to the subscriber, and blocks to its response, if that takes them. */
@@ -16,7 +16,7 @@ export class PageOutput {
   readonly #response: RelayResponse | undefined;
   readonly #blocks: BlockResponse | undefined;
   readonly #stream: string | undefined;
-  readonly #end: Uint8Array | undefined;
+  readonly #end: Uint8Array;
   readonly #own: AsyncContext | undefined;
 
   constructor(
@@ -30,7 +30,7 @@ export class PageOutput {
     this.#response = response;
     this.#blocks = response !== undefined && 'writeBlock' in response ? response : undefined;
     this.#stream = stream;
-    this.#end = stream === undefined ? undefined : Buffer.from(endOfId(stream));
+    this.#end = stream === undefined ? endWithoutStream : Buffer.from(endOfId(stream));
   }
 
   /** Whether the client has left, or has received its last message. */
@@ -55,10 +55,8 @@ export class PageOutput {
   write(block: Block): void {
     const response = this.#blocks;
     if (response === undefined) return this.#subscriber.next(block.messageOf(this.#stream));
-    const end = this.#end;
-    const bytes = end === undefined ? block.bytes : block.open;
-    if (this.#own === undefined) response.writeBlock(bytes, end);
-    else this.#own.runInAsyncScope(response.writeBlock, undefined, bytes, end);
+    if (this.#own === undefined) response.writeBlock(block.bytes, this.#end);
+    else this.#own.runInAsyncScope(response.writeBlock, undefined, block.bytes, this.#end);
   }
 
   send(message: RelayMessage): void {
@@ -70,3 +68,5 @@ export class PageOutput {
     this.#response?.destroy();
   }
 }
+
+const endWithoutStream = Buffer.from(endOfId(undefined));

@@ -39,7 +39,7 @@ export class Pages {
     this.#run = run;
     this.#hub = hub;
     const pass = (next: () => Block | undefined, serve: (page: LivePage) => void): Pass =>
-      new Pass({ turns: hub.turns, pages: this.#pages, next, serve });
+      new Pass(hub.turns, this.#pages, next, serve);
     this.#batches = pass(
       () => this.#nextBlock(),
       (page) => page.catchUp(),
@@ -106,7 +106,7 @@ export class Pages {
     // While events arrive, each batch has a watermark, and a page doesn't need another one.
     const isFresh = hasSentBlock && watermark < live.watermark + freshMs;
     if (isFresh || watermark <= live.watermark) return undefined;
-    const block = this.#run.blockOf(live.end, live.end, watermark, live.reached);
+    const block = this.#run.blockOf(live.end, { end: live.end, watermark, fields: [] }, live);
     this.#live = block;
     return block;
   }
@@ -115,18 +115,15 @@ export class Pages {
 /** What a write costs on top of its bytes. */
 const writeBytes = 16 * 1024;
 
-interface PassOptions {
-  readonly turns: Turns;
-  readonly pages: ReadonlySet<LivePage>;
-  /** Returns what live pages receive. */
-  readonly next: () => Block | undefined;
-  /** Serves a page that can't receive it. */
-  readonly serve: (page: LivePage) => void;
-}
+/** After how many bytes a pass looks whether its turn is over. */
+const lookBytes = 128 * 1024;
 
 /** Serves all pages, in as many turns as it takes. */
 class Pass {
-  readonly #options: PassOptions;
+  readonly #turns: Turns;
+  readonly #pages: ReadonlySet<LivePage>;
+  readonly #next: () => Block | undefined;
+  readonly #serve: (page: LivePage) => void;
   /** The pages that aren't served yet. A page that joins meanwhile comes last. */
   #rest: IterableIterator<LivePage> | undefined;
   #left = 0;
@@ -134,12 +131,24 @@ class Pass {
   /** Whether another pass follows. Until then events gather, so a busy server sends fewer and larger blocks. */
   #isDue = false;
 
-  constructor(options: PassOptions) {
-    this.#options = options;
+  /**
+   * @param next - returns what live pages receive
+   * @param serve - serves a page that can't receive it
+   */
+  constructor(
+    turns: Turns,
+    pages: ReadonlySet<LivePage>,
+    next: () => Block | undefined,
+    serve: (page: LivePage) => void,
+  ) {
+    this.#turns = turns;
+    this.#pages = pages;
+    this.#next = next;
+    this.#serve = serve;
   }
 
   start(): void {
-    if (this.#rest === undefined) this.#options.turns.run(this.#work, 'live');
+    if (this.#rest === undefined) this.#turns.run(this.#work, 'live');
     else this.repeat();
   }
 
@@ -148,29 +157,33 @@ class Pass {
   }
 
   readonly #work = (): void => {
-    const { turns } = this.#options;
     if (this.#rest === undefined) {
-      this.#rest = this.#options.pages.values();
-      this.#left = this.#options.pages.size;
-      this.#block = this.#options.next();
+      this.#rest = this.#pages.values();
+      this.#left = this.#pages.size;
+      this.#block = this.#next();
     }
-    if (!this.#serve(this.#rest, this.#block)) return turns.later(this.#work, 'live');
+    if (!this.#serveSome(this.#rest, this.#block)) return this.#turns.later(this.#work, 'live');
     this.#rest = this.#block = undefined;
     if (!this.#isDue) return;
     this.#isDue = false;
-    turns.later(this.#work, 'late');
+    this.#turns.later(this.#work, 'late');
   };
 
   /** Returns whether all are served. Otherwise the turn is over. */
-  #serve(pages: Iterable<LivePage>, block: Block | undefined): boolean {
-    const { turns, serve } = this.#options;
+  #serveSome(pages: Iterable<LivePage>, block: Block | undefined): boolean {
     const cost = writeBytes + (block?.bytes.length ?? 0);
+    let written = 0;
     for (const page of pages) {
-      if (block !== undefined && page.receive(block)) turns.wrote(cost);
-      else serve(page);
+      if (block === undefined || !page.receive(block)) this.#serve(page);
       this.#left -= 1;
-      if (this.#left > 0 && turns.isOver) return false;
+      written += cost;
+      // A look at the clock for each page would cost more than a few pages that come late.
+      if (written < lookBytes || this.#left === 0) continue;
+      this.#turns.wrote(written);
+      written = 0;
+      if (this.#turns.isOver) return false;
     }
+    this.#turns.wrote(written);
     return true;
   }
 }

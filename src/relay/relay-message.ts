@@ -18,17 +18,22 @@ export interface RelayMessage {
 export const sseText = ({ id, type, data }: RelayMessage): string => {
   if (type === 'heartbeat') return ': heartbeat\n\n';
   const event = type === undefined ? '' : `event: ${type}\n`;
-  return `${event}${dataFields(data)}${idField(id)}`;
+  return `${event}${dataFields(data)}${beginOfId}${id}${endOfId(undefined)}`;
 };
 
 /** Writes the data of a message as Server-Sent Events, one field a line. */
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
 
+/** Writes a line, which contains no newline, as {@link dataFields} does. */
+export const lineField = (line: string): string => `${linePrefix}${line}\n`;
+
+export const linePrefix = 'data: ';
+
 /** Reverses {@link dataFields}. Lines are JSON, so none begins with `data: `. */
 export const dataIn = (fields: string): string => fields.slice('data: '.length, -1).replaceAll('\ndata: ', '\n');
 
-/** Ends a message. */
-export const idField = (id: string): string => `id: ${id}\n\n`;
+/** What comes before the id of a position: an id ends a message. */
+export const beginOfId = 'id: ';
 
 /** What comes after the id of a position: the name of a stream, if it has one, and the end of the message. */
 export const endOfId = (stream: string | undefined): string => `${withStream('', stream)}\n\n`;

@@ -3,7 +3,7 @@ import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-fee
 import { formatPlace, type StoredLine } from '../protocol/place.js';
 import { Block, type Reached } from './block.js';
 import type { Checkpoint } from './chunk.js';
-import { EventLog } from './event-log.js';
+import { type Batch, EventLog } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
 import type { RelayMessage } from './relay-message.js';
@@ -42,7 +42,9 @@ export class RelayRun {
   /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */
   append(event: TopicEvent): void {
     const shared = this.#cluster?.position;
-    if (isRelayedValue(event)) this.log.append({ type: 'value', at: event.at, json: publicJson(event.value) }, shared);
+    if (event.type === 'frame') this.log.append(event, shared);
+    else if (isRelayedValue(event))
+      this.log.append({ type: 'value', at: event.at, json: publicJson(event.value) }, shared);
     else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event, shared);
   }
 
@@ -93,20 +95,14 @@ export class RelayRun {
    */
   seal(position: Checkpoint, least: Omit<Reached, 'end'> = nothing): Block | undefined {
     const batch = this.log.read(position);
-    if (batch === undefined) return undefined;
-    const { end, fields } = batch;
-    return this.blockOf(position, end, Math.max(batch.watermark, least.watermark), least.reached, fields);
+    return batch && this.blockOf(position, batch, least);
   }
 
-  /** Encodes events, or a watermark only. */
-  blockOf(
-    { offset }: Checkpoint,
-    end: Checkpoint,
-    watermark: number,
-    least: number,
-    fields: readonly Buffer[] = [],
-  ): Block {
-    const reached = Math.max(end.at, watermark, least);
+  /** Encodes a batch after a position. Without lines it's only a watermark. */
+  blockOf({ offset }: Checkpoint, batch: Batch, least: Omit<Reached, 'end'>): Block {
+    const { end, fields } = batch;
+    const watermark = Math.max(batch.watermark, least.watermark);
+    const reached = Math.max(end.at, watermark, least.reached);
     return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached));
   }
 }

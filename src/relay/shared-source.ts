@@ -18,6 +18,7 @@ import { fanOut } from '../operators/share-feed.js';
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type Watermark } from '../protocol/event.js';
 import { type FeedState, noFeed, snapshotOfNew } from '../protocol/feed-state.js';
 import type { Place, PositionedFeed } from '../protocol/place.js';
+import { isTime } from '../protocol/type-guards.js';
 import { hasClock, stateAfter } from './event-log.js';
 
 /** The source of a relay. It may also emit the values of another relay. */
@@ -131,7 +132,8 @@ class Connection {
     const { newestAt } = this.time;
     this.#opener = event.type === 'frame' && this.#state.open === undefined ? event : undefined;
     this.#state = stateAfter(this.#state, event, newestAt);
-    this.time.receive(event, timeOf(event) ?? newestAt);
+    const at = event.type === 'frame' && isTime(event.receivedAt) ? event.receivedAt : timeOf(event);
+    this.time.receive(event, at ?? newestAt);
   }
 
   /** Returns `opened` for a frame that no `opened` precedes. */

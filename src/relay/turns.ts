@@ -106,7 +106,8 @@ export class LoopTurns implements Turns {
   #count = 0;
   /** What this turn has cost. */
   #bytes = 0;
-  #endAt = 0;
+  /** When this turn is over, once somebody has asked. */
+  #endAt: number | undefined;
   #isEnding = false;
 
   /** @param now - a monotonic clock, in ms */
@@ -116,6 +117,7 @@ export class LoopTurns implements Turns {
 
   run(work: Work, lane: Lane): void {
     const hasRoom = this.#bytes < most.bytes;
+    if (!this.#isEnding) this.#endAt = undefined;
     if (hasRoom && (this.#count === 0 || (this.#isNext(lane) && !this.#isWaiting(work)))) this.#do(work, lane);
     else this.later(work, lane);
   }
@@ -137,7 +139,10 @@ export class LoopTurns implements Turns {
   }
 
   get isOver(): boolean {
-    return this.#bytes >= most.bytes || this.#now() >= this.#endAt;
+    if (this.#bytes >= most.bytes) return true;
+    const now = this.#now();
+    this.#endAt ??= now + most.ms;
+    return now >= this.#endAt;
   }
 
   #take(work: Work, lane: Lane): void {
@@ -159,7 +164,6 @@ export class LoopTurns implements Turns {
   #do(work: Work, lane: Lane): void {
     // The live work of a turn is one pass over all pages, unless it has to wait: a small pass needs no end of its turn.
     if (lane !== 'live') this.#endTurn();
-    else if (!this.#isEnding) this.#endAt = this.#now() + most.ms;
     this.#bytes += costs[lane];
     work();
   }

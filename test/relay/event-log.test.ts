@@ -1,5 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
+import { Frame } from '../../src/protocol/frame.js';
 import { startOf } from '../../src/protocol/place.js';
 import { Ring } from '../../src/operators/bounded/ring.js';
 import type { Checkpoint } from '../../src/relay/chunk.js';
@@ -108,6 +110,25 @@ describe('EventLog', () => {
     for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThanOrEqual(64 * 1024);
     for (const size of sizes.slice(0, -2)) expect(size).toBeLessThan(64 * 1024 + 1_200);
     expect(readFrom(log, log.oldest)).toEqual(payloads);
+  });
+});
+
+describe('the line of a frame in a log', () => {
+  it('is what writeFrame returns, whatever its bytes', () => {
+    const anyBytes = fc.oneof(
+      fc.uint8Array(),
+      fc.string({ unit: character }).map((text) => Buffer.from(text)),
+    );
+    fc.assert(
+      fc.property(anyBytes, fc.boolean(), (bytes, isBinary) => {
+        const log = logOf({}, ['before']);
+        const { newest } = log;
+        const frame = new Frame('market', Buffer.from(bytes), isBinary, 1_000_000, 1);
+        log.append(frame);
+        expect(linesOf(log.read(newest))).toBe(writeFrame(frame));
+      }),
+      { numRuns: cases(200) },
+    );
   });
 });
 

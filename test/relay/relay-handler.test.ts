@@ -342,7 +342,7 @@ describe('relayHandler: the stream', () => {
     source.frames('a');
     for (const client of clients) await client.until((text) => text.includes('"data":"a"'));
     const [first, second] = writes.map(({ mock }) => mock.calls.flat() as unknown[]);
-    expect(first).toEqual([expect.any(Buffer)]);
+    expect(first).toEqual([expect.any(Buffer), Buffer.from('\n\n')]);
     expect(second![0]).toBe(first![0]);
   });
 

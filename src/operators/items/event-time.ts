@@ -30,8 +30,10 @@ export class EventTime {
 
   /** Records an event or an item. */
   receive(value: unknown, time: number): void {
-    this.isLogged = isLogged(value);
-    const moves = !isFrame(value) && isWatermark(value);
+    // Most are frames, and this runs for each.
+    const isOfFeed = isFrame(value);
+    this.isLogged = isOfFeed ? 'offset' in value : isLogged(value);
+    const moves = !isOfFeed && isWatermark(value);
     if (moves || (this.isLogged && this.watermark !== undefined))
       this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { feeds } from '../../protocol/contract.js';
-import type { AnyFrame } from '../../protocol/frame.js';
+import type { AnyFrame, NodeBuffer } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
 
 /**
@@ -12,14 +12,41 @@ import { isTime } from '../../protocol/type-guards.js';
  */
 export const writeFrame = (frame: AnyFrame, start = '', end = '}'): string => {
   if (!isWritable(frame)) throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
-  const { feed, connection, receivedAt, isBinary } = frame;
-  const text = isBinary ? undefined : exactText(frame);
-  // Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
-  const head = `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
+  const text = frame.isBinary ? undefined : exactText(frame);
+  const head = headOf(frame, start);
   return text === undefined
     ? `${head}"base64","data":"${base64Of(frame.data)}"${end}`
     : `${head}"utf8","data":${JSON.stringify(text)}${end}`;
 };
+
+// Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
+const headOf = ({ feed, connection, receivedAt, isBinary }: AnyFrame, start: string): string =>
+  `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
+
+/** How many bytes {@link writeFrameTo} needs at most. */
+export const mostBytesOf = (payload: Uint8Array): number => 256 + 6 * payload.length;
+
+/**
+ * Writes the same line into memory, and a newline. Its text would be garbage for the collector, four times as
+ * much as the line.
+ *
+ * @param payload - that of the frame: UTF-8
+ * @returns where the line ends
+ */
+export const writeFrameTo = (memory: NodeBuffer, from: number, frame: AnyFrame, payload: Uint8Array): number => {
+  let to = from + memory.latin1Write(`${headOf(frame, '')}"utf8","data":"`, from);
+  for (const byte of payload) {
+    if (byte === quote || byte === backslash) memory[to++] = backslash;
+    else if (byte < space) {
+      to += memory.latin1Write(JSON.stringify(String.fromCharCode(byte)).slice(1, -1), to);
+      continue;
+    }
+    memory[to++] = byte;
+  }
+  return to + memory.latin1Write('"}\n', to);
+};
+
+const [quote, backslash, space] = [0x22, 0x5c, 0x20];
 
 export const isWritable = ({ feed, connection, receivedAt }: AnyFrame): boolean =>
   Number.isFinite(connection) && isTime(receivedAt) && feeds.includes(feed);

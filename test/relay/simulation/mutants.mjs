@@ -16,8 +16,8 @@ relay/resume.ts, seed 11
 +reached, { from: id.at, to, frames: undefined }
 # an id does not contain the last watermark
 relay/relay-run.ts, seed 7
--Math.max(end.at, watermark, least)
-+Math.max(end.at, least)
+-Math.max(end.at, watermark, least.reached)
++Math.max(end.at, least.reached)
 # events may be earlier than the last watermark of another relay
 relay/resume.ts, seed 5
 -snapshotNotBefore(position.state, Math.max(position.at, reached))
