@@ -392,24 +392,20 @@ for (const kind of kinds) {
     it('reports a server that hangs after five seconds, once, and stores everything once it goes on', async () => {
       await using test = await setUp();
       const { server, reader, writer, other } = test;
-      for (let round = 1; round <= 2; round += 1) {
-        const from = round * 10 + 1;
-        {
-          using _ = freeze(server);
-          const at = performance.now();
-          writer.send(...frames(from, from + 10));
-          await waitFor(() => writer.noted.length >= round, { limitMs });
-          expect(performance.now() - at).toBeGreaterThan(4_900);
-          await expect(all(other)).rejects.toMatchObject({ name: 'LogError', code: 'log-corrupt' });
-          expect(writer.noted).toHaveLength(round);
-        }
-        await waitFor(() => textsOf(reader.records).length === from + 9, { limitMs });
+      {
+        using _ = freeze(server);
+        const at = performance.now();
+        writer.send(...frames(11, 21));
+        await waitFor(() => writer.noted.length > 0, { limitMs });
+        expect(performance.now() - at).toBeGreaterThan(4_900);
+        await expect(all(other)).rejects.toMatchObject({ name: 'LogError', code: 'log-corrupt' });
       }
-      expect(writer.noted.map(({ code }) => code)).toEqual(['log-write-failed', 'log-write-failed']);
+      await waitFor(() => textsOf(reader.records).length === 20, { limitMs });
       await writer.end();
+      expect(writer.noted.map(({ code }) => code)).toEqual(['log-write-failed']);
       expect(writer.errors).toEqual([]);
-      expect(textsOf(await all(other))).toEqual(texts(1, 31));
-      expect(textsOf(reader.records)).toEqual(texts(1, 31));
+      expect(textsOf(await all(other))).toEqual(texts(1, 21));
+      expect(textsOf(reader.records)).toEqual(texts(1, 21));
     });
 
     it('waits for a server that is away at the start, and says so after five seconds', async () => {
