@@ -15,7 +15,7 @@ import { createFailure, type TradeFeedError } from '../protocol/failures/trade-f
 import { type Outage, relayGap, withGapIn } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import { between, missedBetween, type Place, type StoredLine, type StoredRecords } from '../protocol/place.js';
-import { type LineStore, reaches } from '../log/line-store.js';
+import { type LineStore, newestFrom, reaches } from '../log/line-store.js';
 import type { ClusterSettings } from './cluster-options.js';
 import { Follower, isComplete, placeOf } from './follower.js';
 import { Decoder, type FeedMessage, hasConnection, headOf, isEvent, isStatus } from './messages.js';
@@ -67,12 +67,6 @@ export const storedRecords = (
     const end = follower.line ?? after;
     if (!gathered.isEmpty || end.gen > after.gen) yield gathered.take(end);
   };
-};
-
-/** Returns the offset at which the newest `bytes` begin, as if all records were equally large; `undefined`: all fit. */
-const newestFrom = async (store: LineStore, maxBytes: number): Promise<number | undefined> => {
-  const { from = 0, to = 0, bytes = 0 } = (await store.extent()) ?? {};
-  return bytes <= maxBytes ? undefined : to - Math.floor(((to - from) * maxBytes) / bytes);
 };
 
 /** An id of a message has no holes. The store may know them. NaN if it doesn't. */

@@ -9,7 +9,7 @@ import type { Frame } from '../protocol/frame.js';
 import { missedBetween, type Place, type StoredLine, type StoredRecords } from '../protocol/place.js';
 import { Lines, RawFrame } from './lines.js';
 import { LogError } from './log-error.js';
-import type { LineStore } from './line-store.js';
+import { type LineStore, newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
 import type { RecordReader } from './record-reader.js';
 import type { ReaderSettings } from './records.js';
@@ -165,7 +165,10 @@ export const historyOfFolder = (disk: Disk, folder: string): Omit<History, 'open
       const { fd, isCompressed, offset } = found;
       try {
         const size = contentSize(disk, fd, isCompressed);
-        if (size > left) return (isCompressed ? later : offsetAfter(disk, fd, size - left)) ?? later ?? offset;
+        if (size > left) {
+          const first = isCompressed ? undefined : offsetAfter(disk, fd, size - left);
+          return first ?? later ?? lastOffset(disk, fd, size) ?? offset;
+        }
         [left, later] = [left - size, offset];
       } finally {
         disk.closeSync(fd);
@@ -188,19 +191,35 @@ const contentSize = (disk: Disk, fd: number, isCompressed: boolean): number => {
   return last.readUInt32LE();
 };
 
+const searchBytes = 64 * 1024;
+
 /** Returns the offset of the first record behind a position of a file. */
 const offsetAfter = (disk: Disk, fd: number, position: number): number | undefined => {
-  for (let length = 64 * 1024; ; length *= 2) {
+  for (let length = searchBytes; ; length *= 2) {
     const bytes = Buffer.allocUnsafe(length);
     const read = disk.readSync(fd, bytes, 0, length, position);
-    const lines = new Lines(bytes.subarray(bytes.indexOf('\n') + 1, read), true);
-    while (lines.next()) {
-      const scanned = lines.scan();
-      if (scanned !== undefined) return scanned.offset;
-    }
+    for (const offset of offsetsBehindFirstLine(bytes.subarray(0, read))) return offset;
     if (read < length) return undefined;
   }
 };
+
+/** Returns the offset of the last record of a file; `undefined` if it has none. */
+const lastOffset = (disk: Disk, fd: number, size: number): number | undefined => {
+  for (let length = searchBytes; ; length *= 2) {
+    const bytes = Buffer.allocUnsafe(Math.min(length, size));
+    const read = disk.readSync(fd, bytes, 0, bytes.length, size - bytes.length);
+    const last = [...offsetsBehindFirstLine(bytes.subarray(0, read))].at(-1);
+    if (last !== undefined || length >= size) return last;
+  }
+};
+
+function* offsetsBehindFirstLine(bytes: Buffer): Generator<number> {
+  const lines = new Lines(bytes.subarray(bytes.indexOf('\n') + 1), true);
+  while (lines.next()) {
+    const scanned = lines.scan();
+    if (scanned !== undefined) yield scanned.offset;
+  }
+}
 
 /** The history of a log in a store. */
 export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => {
@@ -212,12 +231,7 @@ export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => {
     }
   };
   return {
-    newestFrom: (maxBytes) =>
-      asked(async (store) => {
-        const { from = 0, to = 0, bytes = 0 } = (await store.extent()) ?? {};
-        // All records count as equally large.
-        return bytes <= maxBytes ? undefined : to - Math.floor(((to - from) * maxBytes) / bytes);
-      }),
+    newestFrom: (maxBytes) => asked((store) => newestFrom(store, maxBytes)),
     placeNear: (offset) =>
       asked(async (store) => {
         for await (const bytes of store.read(offset, new AbortController().signal)) return logHeadOf(bytes);

@@ -160,3 +160,9 @@ export const firstWhere = async <T extends { readonly key: number; readonly head
   }
   return found;
 };
+
+/** Returns the offset at which the newest `bytes` begin, as if all records were equally large; `undefined`: all fit. */
+export const newestFrom = async (store: LineStore, maxBytes: number): Promise<number | undefined> => {
+  const { from = 0, to = 0, bytes = 0 } = (await store.extent()) ?? {};
+  return bytes <= maxBytes ? undefined : to - Math.max(1, Math.floor(((to - from) * maxBytes) / bytes));
+};
