@@ -40,6 +40,15 @@ export const startBroker = async (kind, folder, moreArgs = []) => {
     child.stderr.on('data', (chunk) => (stderr += chunk));
     running = { child, ended: once(child, 'close').then(() => stderr) };
     await listens(port, running);
+    // A server of NATS 2.9 seldom panics after a start (exit code 2). As where it runs for real, it's started again.
+    child.once('exit', (code) => code !== null && code !== 0 && void startAgain(code));
+  };
+
+  const startAgain = async (code) => {
+    console.error(
+      `The ${kind} server ended with the code ${code}, and starts again:\n${(await running.ended).slice(-4_000)}`,
+    );
+    await start();
   };
 
   const kill = async () => {
