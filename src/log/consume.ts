@@ -26,6 +26,7 @@ import {
   openInPlace,
   readInPlace,
   readTip,
+  recordsAfter,
   syncFolder,
   type Tip,
 } from './segments.js';
@@ -60,6 +61,9 @@ export interface Committed {
 /** The part of a reader that `read` and consumers need. */
 export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'close'>;
 
+/** Where a log ends, and the generation of its writer. */
+export type LogEnd = Pick<Tip, 'gen' | 'began' | 'offset' | 'at'>;
+
 /** The part of a log that `read` and consumers need. The log is a folder, or on a server. */
 export interface ReadableLog {
   /** The folder, or the name of the stream. */
@@ -70,7 +74,7 @@ export interface ReadableLog {
   readonly openReader: (settings: ReaderSettings) => OpenedReader;
   readonly openCursor: (name: string) => Cursor | Promise<Cursor>;
   /** Returns the end of the log, if it's known. */
-  readonly newest: (reader: OpenedReader) => Pick<Tip, 'offset' | 'at'> | undefined;
+  readonly newest: (reader: OpenedReader) => LogEnd | undefined;
 }
 
 export const readableFolder = (
@@ -183,12 +187,13 @@ const worked = async (
 const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: Place) => Committed) => {
   let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;
-  return ({ offset, at }) => {
+  return (position) => {
+    const { offset, at } = position;
     if (Math.abs(log.now() - readAt) >= 100) [tip, readAt] = [log.newest(reader), log.now()];
     const end = tip?.at ?? 0;
     return {
       committed: offset,
-      behind: Math.max(0, (tip?.offset ?? offset) - offset),
+      behind: tip === undefined ? 0 : recordsAfter(position, tip),
       behindMs: Math.max(0, end - (at || end)),
     };
   };

@@ -8,7 +8,18 @@ import type { Place } from '../protocol/place.js';
 import { isOther, Lines, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { goneMs } from './records.js';
-import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
+import {
+  filesOf,
+  headOf,
+  isFile,
+  listSegments,
+  openSegment,
+  readTip,
+  recordsAfter,
+  scanFile,
+  type Segment,
+  type Tip,
+} from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {
@@ -125,7 +136,7 @@ export const inspectLog = async (path: string): Promise<LogStatus> => {
     from: segments.find((segment) => segment.from !== undefined)?.from,
     to,
     writer: tip && { ...tip, isRunning: !tip.closed && Date.now() - tip.writtenAt <= goneMs },
-    consumers: isFolder ? consumersOf(path, end, to) : [],
+    consumers: isFolder ? consumersOf(path, { gen: 0, began: 0, ...tip, offset: end }, to) : [],
   };
 };
 
@@ -155,7 +166,11 @@ const listed = (folder: string): readonly Segment[] => {
   return segments;
 };
 
-const consumersOf = (path: string, end: number, to: number | undefined): readonly ConsumerStatus[] => {
+const consumersOf = (
+  path: string,
+  end: Pick<Tip, 'gen' | 'began' | 'offset'>,
+  to: number | undefined,
+): readonly ConsumerStatus[] => {
   const names = fs.existsSync(join(path, 'cursors')) ? fs.readdirSync(join(path, 'cursors')) : [];
   return names
     .filter((file) => file.endsWith('.json'))
@@ -163,9 +178,10 @@ const consumersOf = (path: string, end: number, to: number | undefined): readonl
     .map((file) => {
       const name = file.slice(0, -'.json'.length);
       const { position, ...problem } = cursorIn(path, name);
-      const { offset = 0, at = 0 } = position ?? {};
-      const [behind, behindMs] = [end - offset, at === 0 ? 0 : (to ?? 0) - at];
-      return { name, position, behind: Math.max(0, behind), behindMs: Math.max(0, behindMs), ...problem };
+      const { at = 0 } = position ?? {};
+      const behind = recordsAfter(position ?? { offset: 0 }, end);
+      const behindMs = at === 0 ? 0 : Math.max(0, (to ?? 0) - at);
+      return { name, position, behind, behindMs, ...problem };
     });
 };
 

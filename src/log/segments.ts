@@ -261,6 +261,15 @@ export interface Tip {
   readonly maxAgeMs?: number | undefined;
 }
 
+/**
+ * Returns how many records come after a place, up to where a writer is. That one may have begun before the place: the log
+ * has lost records that somebody has.
+ */
+export const recordsAfter = (
+  { offset, gen = 0 }: Pick<Place, 'offset'> & Partial<Place>,
+  end: Pick<Tip, 'gen' | 'began' | 'offset'>,
+): number => Math.max(0, end.offset - (gen > 0 && end.gen > gen ? Math.min(offset, end.began) : offset));
+
 const tipPath = (folder: string): string => join(folder, 'writer.json');
 
 export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPlace(disk, tipPath(folder), tipIn);

@@ -8,6 +8,7 @@ import { LogError } from './log-error.js';
 import { bodyOf, type LogHead } from './log-message.js';
 import { RecordReader } from './record-reader.js';
 import { damageAt, type ReaderSettings } from './records.js';
+import type { LogEnd } from './consume.js';
 import type { Tip } from './segments.js';
 import { StoredMessages } from './store-messages.js';
 import { awayMs, refusedBy, type StoredLog } from './stored-log.js';
@@ -34,8 +35,9 @@ export class StoreReader extends RecordReader {
   }
 
   /** The end of the log, as far as this reader knows. */
-  get end(): Pick<Tip, 'offset' | 'at'> | undefined {
-    return this.#messages.heard?.head.next;
+  get end(): LogEnd | undefined {
+    const { heard } = this.#messages;
+    return heard && { ...heard.head.next, began: heard.head.began };
   }
 
   override close(): void {

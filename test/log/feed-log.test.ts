@@ -178,10 +178,21 @@ describe('consume$', () => {
 
   it.each([
     [undefined, 0],
-    [{ offset: 3, at: 9 }, 2],
+    [{ gen: 0, began: 0, offset: 3, at: 9 }, 2],
   ])('tells how far it is behind if the end is %j and its place has no time', async (end, behind) => {
     const committed$ = consume$(logOf({ newest: () => end }), 'db', done, {});
     expect(await lastValueFrom(committed$)).toEqual({ committed: 1, behind, behindMs: 0 });
+  });
+
+  it.each([
+    ['the same', { gen: 7, began: 5, offset: 30 }, 10],
+    ['a later one that began after its place', { gen: 9, began: 25, offset: 30 }, 10],
+    ['a later one that began before its place', { gen: 9, began: 12, offset: 30 }, 18],
+    ['a later one that has fewer records', { gen: 9, began: 12, offset: 15 }, 3],
+  ])('counts what it is behind if the generation of the writer is %s', async (_, end, behind) => {
+    const reader = { ...recordsOf([opened(1)]), position: { ...startOf('a', 20, 1), gen: 7 } };
+    const log = logOf({ newest: () => ({ ...end, at: 1 }), openReader: () => reader });
+    expect(await lastValueFrom(consume$(log, 'db', done, {}))).toMatchObject({ committed: 20, behind });
   });
 
   it('is not behind in a log whose writer file is gone', async () => {

@@ -32,7 +32,7 @@ const seen = (records: readonly StoredRecords[]): readonly unknown[] =>
   );
 
 const placeAfter = (records: readonly LogRecord[], n: number): Place =>
-  records.find((record) => record.type === 'frame' && record.text() === `{"n":${n}}`)!.position!;
+  records.flatMap((record) => (record.type === 'frame' && record.text() === `{"n":${n}}` ? [record.position] : []))[0]!;
 const isStatus = (part: unknown): boolean => part === 'opened';
 const numbers = (begin: number, end: number) => Array.from({ length: end - begin }, (_, n) => begin + n);
 const gap = (missed?: number) => gapOfMissed({ from: 1_100, to: 1_101, frames: missed }, relayReports.behind);
