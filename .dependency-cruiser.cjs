@@ -53,6 +53,7 @@ const rows = {
       'log/line-reader.ts',
       'log/line-store.ts',
       'log/line-writer.ts',
+      'log/page-records.ts',
       'log/refusal.ts',
       'rxjs',
       'io-ts',

@@ -44,6 +44,7 @@ export interface FeedCluster extends PositionedFeed, StoredLine {
    * `LogError` with the code `log-fenced` if this process stood still so long that another replica may own; what
    * arrives then is dropped. Subscribe again: it goes on when it owns the next time.
    *
+   * @throws TradeFeedError with code `invalid-options`, from the call itself, if it's no function
    * @param operator - for example `log.append()`: of a folder if all replicas run on one machine, otherwise of a log on
    *   a server that they share
    * @example

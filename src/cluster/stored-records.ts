@@ -2,25 +2,18 @@
 //
 // In: the messages of owners, and a page's place. Out: frames as the lines that pages receive, and events.
 // Never: missing records without a gap in their place, or much more than 128 KiB at once.
-import { writeFrame } from '../operators/node/write-frame.js';
-import {
-  type ClusterEvent,
-  type Disconnected,
-  type FeedEvent,
-  isClusterEvent,
-  type LifecycleEvent,
-} from '../protocol/event.js';
+import type { Disconnected, LifecycleEvent } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { type Outage, relayGap, withGapIn } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
-import { between, missedBetween, type Place, type StoredLine, type StoredRecords } from '../protocol/place.js';
+import { between, missedBetween, nextOffset, type Place, type StoredLine } from '../protocol/place.js';
 import { type LineStore, newestFrom, reaches } from '../log/line-store.js';
+import { PageRecords, partBytes } from '../log/page-records.js';
 import type { ClusterSettings } from './cluster-options.js';
 import { Follower, isComplete, placeOf } from './follower.js';
 import { Decoder, type FeedMessage, hasConnection, headOf, isEvent, isStatus } from './messages.js';
 
-const partBytes = 128 * 1024;
 /** So many records before a place say what the connection was there, and why the last one ended. */
 const statusRecords = 64;
 
@@ -35,11 +28,12 @@ export const storedRecords = (
     if (store === undefined) return;
     const isAborted = (): boolean => signal.aborted;
     const newest = await newestFrom(store, maxBytes);
-    const isCut = newest !== undefined && newest > after.offset;
+    const last = newest === undefined ? undefined : await store.last();
+    const isCut = newest !== undefined && newest > (last ? nextOffset(after, last) : after.offset);
     const from = isCut ? newest : after.offset;
     const holes = isCut ? await holesAt(store, after, signal) : after.holes || 0;
     const begun = { ...after, holes };
-    const gathered = new Gathered();
+    const gathered = new PageRecords();
     const follower = new Follower(feed, (event) => gathered.add(event));
     const status = new Status(feed);
     const begin = (message?: FeedMessage): void => {
@@ -50,7 +44,7 @@ export const storedRecords = (
       follower.resume(place, status);
     };
     const decoder = new Decoder(feed, maxFrameBytes, () => '');
-    for await (const message of messagesFrom(store, decoder, begun, from, signal)) {
+    for await (const message of messagesFrom(store, decoder, isCut ? undefined : begun, from, signal)) {
       if (isAborted() || message.line !== after.line) return;
       const isBefore = isCut ? !reaches(message, from) : between(begun, message).type === 'old';
       if (follower.line === undefined && isBefore) {
@@ -83,11 +77,15 @@ const cutBetween = (after: Place, begin: Place) => {
   return relayGap({ from: after.complete, to: Math.max(after.at, begin.at), frames });
 };
 
-/** Reads the messages from an offset on, and some before, until the store ends. Some come twice. */
+/**
+ * Reads the messages from an offset on, and some before, until the store ends. Some come twice.
+ *
+ * @param after - what must be there in full
+ */
 async function* messagesFrom(
   store: LineStore,
   decoder: Decoder,
-  after: Place,
+  after: Place | undefined,
   from: number,
   signal: AbortSignal,
 ): AsyncIterable<FeedMessage> {
@@ -164,44 +162,3 @@ const wasConnected = (message: FeedMessage): boolean => {
 /** The failure of an open connection. */
 const lostBy = ({ failure }: Disconnected): TradeFeedError | undefined =>
   failure.stage === 'stream' ? failure : undefined;
-
-/** Records as pages receive them. */
-class Gathered {
-  #parts: (Buffer | LifecycleEvent)[] = [];
-  #lines: string[] = [];
-  #frames = 0;
-  bytes = 0;
-
-  get isEmpty(): boolean {
-    return this.#parts.length === 0 && this.#lines.length === 0;
-  }
-
-  add(...events: readonly (FeedEvent | ClusterEvent)[]): void {
-    for (const event of events) {
-      if (event.type === 'watermark' || isClusterEvent(event)) continue;
-      if (event.type === 'frame') this.#addLine(`data: ${writeFrame(event)}\n`);
-      else {
-        this.#endLines();
-        this.#parts.push(event);
-      }
-    }
-  }
-
-  take(end: Place): StoredRecords {
-    this.#endLines();
-    const records = { parts: this.#parts, frames: this.#frames, end };
-    [this.#parts, this.#frames, this.bytes] = [[], 0, 0];
-    return records;
-  }
-
-  #addLine(line: string): void {
-    this.#lines.push(line);
-    this.#frames += 1;
-    this.bytes += line.length;
-  }
-
-  #endLines(): void {
-    if (this.#lines.length > 0) this.#parts.push(Buffer.from(this.#lines.join('')));
-    this.#lines = [];
-  }
-}

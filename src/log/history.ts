@@ -2,15 +2,15 @@
 //
 // In: a reader of the log, which doesn't parse frames. Out: frames as the lines that pages receive, and events.
 // Never: missing records without a gap in their place, or more than one read of the disk or the server at a time.
-import { writeFrame } from '../operators/node/write-frame.js';
-import { type ClusterLifecycleEvent, type Gap, isClusterEvent, type LifecycleEvent } from '../protocol/event.js';
+import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
 import { relayGap, withGapIn } from '../protocol/feed-state.js';
 import type { Frame } from '../protocol/frame.js';
-import { missedBetween, type Place, type StoredLine, type StoredRecords } from '../protocol/place.js';
-import { Lines, RawFrame } from './lines.js';
+import { missedBetween, nextOffset, type Place, type StoredLine } from '../protocol/place.js';
+import { type Generation, Lines, RawFrame } from './lines.js';
 import { LogError } from './log-error.js';
 import { type LineStore, newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
+import { PageRecords, partBytes } from './page-records.js';
 import type { RecordReader } from './record-reader.js';
 import type { ReaderSettings } from './records.js';
 import { refusedBy, type StoredLog } from './stored-log.js';
@@ -22,7 +22,7 @@ export interface History {
   /** Returns the offset at which the newest `bytes` of the log begin; `undefined` if it has no more than that. */
   readonly newestFrom: (bytes: number) => number | undefined | Promise<number | undefined>;
   /** Returns a place of the log that isn't after an offset, or only after a generation that ended before it. */
-  readonly placeNear: (offset: number) => Place | undefined | Promise<Place | undefined>;
+  readonly placeNear: (offset: number) => Generation | undefined | Promise<Generation | undefined>;
 }
 
 type StoredRecord = (Frame | RawFrame | ClusterLifecycleEvent) & {
@@ -30,15 +30,13 @@ type StoredRecord = (Frame | RawFrame | ClusterLifecycleEvent) & {
   readonly position?: Place | undefined;
 };
 
-/** Records are gathered up to this size, or up to what a reader reads at once. */
-const partBytes = 128 * 1024;
-
 /** Reads what a log has after a place. */
 export const storedIn = (log: History): StoredLine['stored'] =>
   async function* (after, { maxBytes, signal, isNext = false }) {
     const isAborted = (): boolean => signal.aborted;
     const newest = await log.newestFrom(maxBytes);
-    const isCut = newest !== undefined && newest > after.offset;
+    const later = newest === undefined ? undefined : await log.placeNear(newest);
+    const isCut = newest !== undefined && newest > (later ? nextOffset(after, later) : after.offset);
     if (isAborted()) return;
     // An id of a message has no holes. So many are certain.
     const from = isCut ? { offset: newest } : { ...after, holes: after.holes || 0 };
@@ -46,21 +44,20 @@ export const storedIn = (log: History): StoredLine['stored'] =>
     const close = (): void => reader.close();
     signal.addEventListener('abort', close);
     try {
-      let gathered = new Gathered();
+      const gathered = new PageRecords();
       let [end, isFirst] = [after, true];
       for (let next = await nextOf(reader); next !== undefined; next = await nextOf(reader)) {
         if (isAborted() || reader.position?.line !== after.line) return;
-        gathered.add(isFirst ? begun(next, isNext, isCut ? await cutBefore(log, after, next) : undefined) : next);
+        gather(gathered, isFirst ? begun(next, isNext, isCut ? await cutBefore(log, after, next) : undefined) : next);
         [end, isFirst] = [reader.position, false];
         if (gathered.bytes < partBytes) continue;
-        yield gathered.until(end);
-        gathered = new Gathered();
+        yield gathered.take(end);
       }
       if (isAborted()) return;
-      if (gathered.parts.length > 0) yield gathered.until(end);
+      if (!gathered.isEmpty) yield gathered.take(end);
       // A writer that hasn't written a record yet has a place as well.
       const { position } = reader;
-      if (position?.line === after.line && position.gen > end.gen) yield new Gathered().until(position);
+      if (position?.line === after.line && position.gen > end.gen) yield gathered.take(position);
     } finally {
       signal.removeEventListener('abort', close);
       close();
@@ -90,7 +87,7 @@ const begun = (records: readonly StoredRecord[], isNext: boolean, cut?: Gap): re
 
 /** Returns the gap between a place and the first records. */
 const cutBefore = async (log: History, after: Place, records: readonly StoredRecord[]): Promise<Gap> => {
-  const begin = placeBefore(records[0] as StoredRecord);
+  const begin = beginOf(records[0] as StoredRecord);
   const near = await log.placeNear(Math.max(0, after.offset - 1));
   // Otherwise a reader may have records that the log has lost.
   const isCounted = near?.line === after.line && near.gen === after.gen;
@@ -99,7 +96,7 @@ const cutBefore = async (log: History, after: Place, records: readonly StoredRec
 };
 
 /** The place before a record. A status has the place that it's about. */
-const placeBefore = (record: StoredRecord): Place => {
+const beginOf = (record: StoredRecord): Place => {
   const { position, offset } = record as { readonly position: Place; readonly offset?: number };
   if (offset === undefined) return position;
   const { frames, holes } = position;
@@ -107,36 +104,20 @@ const placeBefore = (record: StoredRecord): Place => {
   return { ...position, frames: frames - (record.missed ?? 0), holes: holes - (record.missed === undefined ? 1 : 0) };
 };
 
-/** Records as pages receive them. */
-class Gathered {
-  readonly parts: (Buffer | LifecycleEvent)[] = [];
-  bytes = 0;
-  #frames = 0;
-
-  /** The bytes of frames are copied, because a reader uses its buffer again. */
-  add(records: readonly StoredRecord[]): void {
-    for (let n = 0; n < records.length; n += 1) {
-      const record = records[n] as StoredRecord;
-      if (record instanceof RawFrame) {
-        const from = n;
-        while (records[n + 1] instanceof RawFrame) n += 1;
-        const frames = (from === 0 && n === records.length - 1 ? records : records.slice(from, n + 1)) as RawFrame[];
-        this.#addFrames(fieldsOf(frames), frames.length);
-      } else if (record.type === 'frame') this.#addFrames(Buffer.from(`data: ${writeFrame(record)}\n`), 1);
-      else if (!isClusterEvent(record)) this.parts.push(record);
+/** Gathers records. The bytes of frames are copied, because a reader uses its buffer again. */
+const gather = (gathered: PageRecords, records: readonly StoredRecord[]): void => {
+  for (let n = 0; n < records.length; n += 1) {
+    const record = records[n] as StoredRecord;
+    if (!(record instanceof RawFrame)) {
+      gathered.add(record);
+      continue;
     }
+    const from = n;
+    while (records[n + 1] instanceof RawFrame) n += 1;
+    const frames = (from === 0 && n === records.length - 1 ? records : records.slice(from, n + 1)) as RawFrame[];
+    gathered.addFields(fieldsOf(frames), frames.length);
   }
-
-  until(end: Place): StoredRecords {
-    return { parts: this.parts, frames: this.#frames, end };
-  }
-
-  #addFrames(fields: Buffer, count: number): void {
-    this.parts.push(fields);
-    this.bytes += fields.length;
-    this.#frames += count;
-  }
-}
+};
 
 const fieldStart = Buffer.from('data: {');
 const fieldEnd = Buffer.from('}\n');

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
-import { afterRecord, type Place, startOf } from '../protocol/place.js';
+import { afterRecord, nextOffset, type Place, startOf } from '../protocol/place.js';
 import { aFrame, aHole, Lines, placeBefore, placeOf, readHeader, type SegmentHead } from './lines.js';
 import { LogError } from './log-error.js';
 
@@ -261,14 +261,11 @@ export interface Tip {
   readonly maxAgeMs?: number | undefined;
 }
 
-/**
- * Returns how many records come after a place, up to where a writer is. That one may have begun before the place: the log
- * has lost records that somebody has.
- */
+/** Returns how many records come after a place, up to where a writer is. A place without a generation has that one. */
 export const recordsAfter = (
   { offset, gen = 0 }: Pick<Place, 'offset'> & Partial<Place>,
   end: Pick<Tip, 'gen' | 'began' | 'offset'>,
-): number => Math.max(0, end.offset - (gen > 0 && end.gen > gen ? Math.min(offset, end.began) : offset));
+): number => Math.max(0, end.offset - nextOffset({ offset, gen: gen || end.gen }, end));
 
 const tipPath = (folder: string): string => join(folder, 'writer.json');
 

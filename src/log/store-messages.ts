@@ -3,7 +3,7 @@
 // In: where to begin, the store, and what the writer says live. Out: messages in order; at the end, none for now.
 // Never: a message that only was on its way to the store, or a search where the next message follows.
 import type { Subscription } from 'rxjs';
-import { between, type Place } from '../protocol/place.js';
+import { between, nextOffset, type Place } from '../protocol/place.js';
 import { type LineStore, liveSubject } from './line-store.js';
 import { type LogHead, logHeadOf } from './log-message.js';
 import { isConnected$, type StoredLog } from './stored-log.js';
@@ -134,7 +134,8 @@ export class StoredMessages {
     }
     const searched = await this.#look(position);
     if (searched !== undefined) return this.#readFrom(searched);
-    return this.#isBehind() ? this.#readFrom(nextIn(position, this.#heard?.head), true) : undefined;
+    const head = this.#heard?.head;
+    return head && isAhead(head, position) ? this.#readFrom(nextOffset(position, head), true) : undefined;
   }
 
   /** Asks for the end from time to time. Returns from where to search what wasn't heard; `undefined` if that's nothing. */
@@ -143,10 +144,7 @@ export class StoredMessages {
     this.#askedAt = performance.now();
     const last = (await this.#store.last()) as LogHead | undefined;
     if (last === undefined) return undefined;
-    const { gen, next } = last;
-    if (again(position, last) !== undefined) return again(position, last);
-    const isAhead = gen > position.gen || (gen === position.gen && next.offset > position.offset);
-    return isAhead ? nextIn(position, last) : undefined;
+    return again(position, last) ?? (isAhead(last, position) ? nextOffset(position, last) : undefined);
   }
 
   #readFrom(from: number, isNext = false) {
@@ -157,9 +155,8 @@ export class StoredMessages {
   /** Whether a writer has said that there's more. */
   #isBehind(): boolean {
     const position = this.#parts.position();
-    if (position === undefined || this.#heard === undefined) return this.#heard !== undefined;
-    const { line, gen, next } = this.#heard.head;
-    return line !== position.line || gen > position.gen || (gen === position.gen && next.offset > position.offset);
+    const head = this.#heard?.head;
+    return head !== undefined && (position === undefined || isAhead(head, position));
   }
 
   #hear(head: LogHead | undefined): void {
@@ -188,9 +185,9 @@ export class StoredMessages {
   }
 }
 
-/** The offset of the next record. A later generation may have begun before the place of a reader. */
-const nextIn = ({ gen, offset }: Place, head: LogHead | undefined): number =>
-  head !== undefined && head.gen > gen ? Math.min(offset, head.began) : offset;
+/** Whether records come after a place, up to the end of a message. */
+const isAhead = ({ line, gen, next }: LogHead, place: Place): boolean =>
+  line !== place.line || gen > place.gen || (gen === place.gen && next.offset > place.offset);
 
 /** From where to search what is missing before a message; `undefined` if that's nothing. */
 const again = (place: Place | undefined, head: LogHead): number | undefined => {

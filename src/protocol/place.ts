@@ -47,12 +47,17 @@ export const between = (have: Place | undefined, next: Head): Between => {
   if (next.gen < have.gen) return { type: 'old' };
   if (next.gen === have.gen) return follows(next, have.offset, 0);
   // Its owner began where the line of the previous generations ended, whatever the reader's one has sent.
-  if (next.after <= have.gen)
-    return follows(next, Math.min(have.offset, next.began), Math.max(0, have.offset - next.began));
+  if (next.after <= have.gen) return follows(next, nextOffset(have, next), Math.max(0, have.offset - next.began));
   // A generation between the two is missing. Only reading the line shows where it began.
   const isBehind = next.offset > have.offset || next.began >= have.offset;
   return isBehind ? { type: 'hole', from: have.offset, surplus: 0 } : { type: 'other' };
 };
+
+/** The offset of the next record after a place, given a later part of the line: a generation may begin before the place. */
+export const nextOffset = (
+  { gen, offset }: Pick<Place, 'gen' | 'offset'>,
+  later: Pick<Head, 'gen' | 'began'>,
+): number => (later.gen > gen ? Math.min(offset, later.began) : offset);
 
 const follows = ({ offset, count }: Head, from: number, surplus: number): Between => {
   if (offset > from) return { type: 'hole', from, surplus };

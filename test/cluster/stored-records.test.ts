@@ -13,12 +13,32 @@ const clusterOver = (engine: ClusterEngine) =>
   createFeedCluster('market', { engine, account: 'main', apiKey: 'key', baseUrl: 'http://localhost/' });
 
 /** A line in memory, to which a test writes messages of one record each, and a cluster that has never run. */
-const startLine = () => {
-  const engine = memoryEngine();
+const startLine = (begin = startOf('line')) => {
+  const memory = memoryEngine();
+  const reads: number[] = [];
+  const engine: ClusterEngine = {
+    ...memory,
+    line: (spec) => {
+      const line = memory.line!(spec);
+      return {
+        ...line,
+        read: (from, ...rest) => {
+          reads.push(from);
+          return line.read(from, ...rest);
+        },
+      };
+    },
+  };
   const store = engine.line!({ kind: 'line', name: 'main', headOf });
   const cluster = clusterOver(engine);
-  let next = startOf('line');
-  let generation = { gen: 1, after: 0, began: 0, owner: 'r1', settling: undefined as FeedHead['settling'] };
+  let next = begin;
+  let generation = {
+    gen: begin.gen + 1,
+    after: begin.gen,
+    began: begin.offset,
+    owner: 'r1',
+    settling: undefined as FeedHead['settling'],
+  };
   const head = (at: number): FeedHead => {
     const complete = generation.settling === undefined ? at : next.complete;
     return { ...next, ...generation, phase: 'open', revision: 1, count: 1, at, complete };
@@ -32,6 +52,8 @@ const startLine = () => {
   return {
     engine,
     cluster,
+    /** From where the store was read. */
+    reads,
     frames: (from: number, to: number) => {
       for (let n = from; n < to; n += 1) frame(String(n));
     },
@@ -64,6 +86,28 @@ const opened = { type: 'opened', at: 1_000, feed: 'market', connection: 1 } as c
 const gap = { type: 'gap', from: 1_001, to: 1_003, durationMs: 2, failure: lost } as const;
 
 describe('what the store of a line has', () => {
+  it('reads no more than a page may receive, and some for the status', async () => {
+    const { cluster, frames, reads } = startLine();
+    frames(0, 1_000);
+    const { lines } = await read(cluster, { ...startOf('line'), gen: 1, offset: 10, frames: 10 }, { maxBytes: 10_000 });
+    const received = textsIn(lines).filter((text) => !Number.isNaN(Number(text)));
+    expect(received.at(-1)).toBe('999');
+    expect(received.length).toBeLessThan(100);
+    // The first message is read for the number of the gap.
+    expect(reads).toEqual([9, Number(received[0]) - 64]);
+  });
+
+  it('keeps to the limit for a page that has more than the line, which a later owner continued before it', async () => {
+    const { cluster, frames } = startLine({ ...startOf('line', 100), gen: 1, frames: 100 });
+    frames(100, 1_000);
+    const page = { ...startOf('line'), gen: 1, offset: 990, frames: 990 };
+    const { lines } = await read(cluster, page, { maxBytes: 10_000 });
+    const texts = textsIn(lines);
+    expect(texts.length).toBeLessThan(100);
+    expect(texts.at(-1)).toBe('999');
+    expect(texts.filter((text) => text.startsWith('gap'))).toEqual(['gap relay-behind']);
+  });
+
   it('is what a replica has emitted after each place, over outages and owners', async () => {
     await using test = await startTestCluster(undefined, true);
     const [first, second] = [test.start('a'), test.start('b')];

@@ -33,6 +33,8 @@ const seen = (records: readonly StoredRecords[]): readonly unknown[] =>
 
 const placeAfter = (records: readonly LogRecord[], n: number): Place =>
   records.flatMap((record) => (record.type === 'frame' && record.text() === `{"n":${n}}` ? [record.position] : []))[0]!;
+const sizeOf = (records: readonly StoredRecords[]): number =>
+  records.flatMap(({ parts }) => parts).reduce((sum, part) => sum + (part instanceof Uint8Array ? part.length : 0), 0);
 const isStatus = (part: unknown): boolean => part === 'opened';
 const numbers = (begin: number, end: number) => Array.from({ length: end - begin }, (_, n) => begin + n);
 const gap = (missed?: number) => gapOfMissed({ from: 1_100, to: 1_101, frames: missed }, relayReports.behind);
@@ -161,6 +163,20 @@ describe('the history of a folder', () => {
     // A file that ends before its size is written there.
     fs.writeFileSync(`${path()}/0000000000000001.ndjson.gz`, '1');
     expect(seen(await readAfter(log, after, { maxBytes: size, isNext: true })).slice(-1)).toEqual([200]);
+  });
+
+  it('keeps to the limit for a page that has more than the log, which has lost records since', async () => {
+    const log = feedLog(path(), { segmentBytes: 4_000 });
+    await append(log, [opened(), ...frames(1, 401)]);
+    const after = placeAfter(await all(log), 350);
+    for (const file of segments().slice(3)) fs.rmSync(file);
+    const [{ offset: kept }] = [(await all(log)).findLast(({ type }) => type === 'frame') as { offset: number }];
+    await append(log, [opened(2_000), ...frames(1_001, 1_201)]);
+    expect(kept + 200).toBeLessThan(after.offset);
+    const parts = await readAfter(log, after, { maxBytes: 5_000 });
+    expect(seen(parts).at(-1)).toBe(1_200);
+    expect(sizeOf(parts)).toBeLessThan(6_000);
+    expect(seen(parts).filter((part) => String(part).startsWith('gap'))).toEqual(['gap ?']);
   });
 
   it('begins with the next segment if the end of one has no complete line', async () => {
