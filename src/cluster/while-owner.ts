@@ -23,6 +23,7 @@ import {
   timer,
 } from 'rxjs';
 import { LogError } from '../log/log-error.js';
+import { aFunction, checkRequired } from '../protocol/validate.js';
 import { timing } from './election/timing.js';
 
 interface Owned<E> {
@@ -39,8 +40,9 @@ interface Owned<E> {
 export const whileOwner = <E, R>(
   { events$, account, generation, maxStallMs }: Owned<E>,
   operator: OperatorFunction<E, R>,
-): Observable<R> =>
-  defer(() => {
+): Observable<R> => {
+  checkRequired({ operator }, { operator: aFunction });
+  return defer(() => {
     let lookedAt = performance.now();
     let owned: number | undefined;
     const look = (...events: readonly E[]) => {
@@ -57,6 +59,7 @@ export const whileOwner = <E, R>(
       switchMap(({ events, generation }) => (generation === undefined ? EMPTY : onceFree(events, events$, operator))),
     );
   });
+};
 
 /** Runs an operator on events and those that follow. They wait while the previous owner's writer closes. */
 const onceFree = <E, R>(first: readonly E[], events$: Observable<E>, operator: OperatorFunction<E, R>): Observable<R> =>

@@ -87,6 +87,12 @@ describe('the owner of a cluster', () => {
     expect(after.filter((type) => type === 'frame')).toEqual(['frame']);
   });
 
+  it('refuses what is no operator at once', async () => {
+    await using test = await startTestCluster();
+    const { cluster } = test.start('a');
+    expect(() => cluster.whileOwner(undefined as never)).toThrow('`operator` must be a function');
+  });
+
   it('keeps its events while the writer of the previous owner still closes', async () => {
     await using test = await startTestCluster();
     const replica = await test.startOwner('a');
@@ -96,7 +102,7 @@ describe('the owner of a cluster', () => {
       defer(() => {
         if (refusals === 3) return source.pipe(log.append());
         test.push(String((refusals += 1)));
-        return throwError(() => new LogError('log-in-use', 'The previous owner operators.', { path: 'market' }));
+        return throwError(() => new LogError('log-in-use', 'The previous owner appends.', { path: 'market' }));
       });
     const codes = appending(replica, { append });
     test.push('0');
