@@ -126,6 +126,7 @@ export const consume$ = (
         );
         return () => {
           reader?.close();
+          // The subscriber has its error.
           closes(key, ended.catch(noop), log.connection);
         };
       }),

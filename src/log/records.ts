@@ -39,6 +39,9 @@ import type { Tip } from './segments.js';
  * `position` is the place after it: pass it as `from` to go on there. A status that comes before its gap has the place
  * before both.
  *
+ * The status is for operators that begin with this reader. To those that had an earlier one, it's another connection, so
+ * something may be missing: pass them only gaps, and what has an offset.
+ *
  * A log of a cluster also has its events, such as `owner-changed`.
  */
 export type LogRecord =

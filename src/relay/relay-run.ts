@@ -21,11 +21,6 @@ export class RelayRun {
   /** Where what the memory lacks may be. */
   readonly stored: StoredLine['stored'] | undefined;
   readonly maxReplayBytes: number;
-  /** Whether what the memory lacks may be in a store. */
-  get isStored(): boolean {
-    return this.stored !== undefined;
-  }
-
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   /** Pages that have left together return together, and receive the same blocks. */
@@ -37,6 +32,11 @@ export class RelayRun {
     this.isShared = settings.cluster !== undefined;
     this.maxReplayBytes = settings.maxReplayBytes;
     this.stored = storedBy(settings.log) ?? storedBy(settings.cluster);
+  }
+
+  /** Whether what the memory lacks may be in a store. */
+  get isStored(): boolean {
+    return this.stored !== undefined;
   }
 
   /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */

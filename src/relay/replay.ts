@@ -184,6 +184,7 @@ export class Replay {
         takeWhile((isMore) => isMore),
         finalize(() => {
           closed.abort();
+          // Whoever needed the read has its error already.
           records.return?.().catch(() => undefined);
         }),
       );

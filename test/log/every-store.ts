@@ -217,6 +217,8 @@ const burstsOf = ({ events, times }: TradeWorld): readonly (readonly Event[])[] 
 };
 
 const isRecord = (record: LogRecord): boolean => 'offset' in record && record.offset !== undefined;
+/** What a later reader adds for operators that begin with it is left out. */
+const isForOldOperators = (record: LogRecord): boolean => record.type === 'gap' || isRecord(record);
 
 /** Appends the feed to a log, and returns what a reader gets that follows it. */
 const record = async (world: TradeWorld, writer: FeedLog, reader: FeedLog): Promise<Results> => {
@@ -248,7 +250,7 @@ const record = async (world: TradeWorld, writer: FeedLog, reader: FeedLog): Prom
 const readInParts = async (
   log: FeedLog,
   count: number,
-  isKept: (record: LogRecord) => boolean = isRecord,
+  isKept: (record: LogRecord) => boolean = isForOldOperators,
 ): Promise<readonly LogRecord[]> => {
   const records: LogRecord[] = [];
   let begin: From = 'earliest';
@@ -373,10 +375,12 @@ const checkWithStatuses = (results: Results, expected: Results): void => {
   const others = expected.windows as readonly WindowFound[];
   expect(own.map(({ count, value }) => [count, value])).toEqual(others.map(({ count, value }) => [count, value]));
   expect(own.filter(({ complete }, n) => complete && !others[n]?.complete)).toEqual([]);
-  expect(missedIn(results)).toBe(missedIn(expected));
+  const [found, known] = [textsOf(results.gaps), textsOf(expected.gaps)];
+  expect(found.filter((gap) => known.includes(gap))).toEqual(known);
+  // Each status is another connection, and nobody knows how many frames are missing before: none.
+  const added = (results.gaps as readonly Gap[]).filter((_, n) => !known.includes(found[n]!));
+  expect(added.map(({ missed }) => missed)).toEqual(added.map(() => undefined));
 };
-const missedIn = ({ gaps: found }: Results): number =>
-  (found as readonly Gap[]).reduce((sum, { missed = 0 }) => sum + missed, 0);
 
 /** Tests that a kind of log is as good as the feed itself. */
 export const isAsGoodAsLive = (title: string, openTwice: OpenTwice, plans: readonly Plan[], script?: Script): void => {
