@@ -83,8 +83,10 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
       // A middleware with a time limit may have ended the response. Writing now would emit `error`, and nothing listens
       // for it.
       if (isGone || response.writableEnded) return;
+      response.cork();
       response.write(bytes);
       isFull = !response.write(end);
+      response.uncork();
     },
   };
 };

@@ -1,13 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { mostBytesOf, writeFrame, writeFrameTo } from '../operators/node/write-frame.js';
-import { type AnyFrame, type NodeBuffer, payloadOf } from '../protocol/frame.js';
-import { lineField, linePrefix } from './relay-message.js';
+import { writeFrame, writeFrameBytes } from '../operators/node/write-frame.js';
+import { type AnyFrame, isNodeBuffer, type NodeBuffer, payloadOf } from '../protocol/frame.js';
+import { lineField } from './relay-message.js';
 
 /** Lines are in blocks of memory of this size, unless one is longer. After its last line is removed, one is used again. */
 const blockBytes = 256 * 1024;
-
-/** Longer frames are written as text: bytes need room for a payload whose bytes are all escaped. */
-const shortBytes = 4 * 1024;
 
 type Block = Buffer & NodeBuffer;
 
@@ -30,10 +27,10 @@ export class LineMemory {
    */
   addFrame(frame: AnyFrame, isNext: boolean): boolean {
     const payload = payloadOf(frame);
-    if (frame.isBinary || payload.length > shortBytes || !isUtf8(payload)) return this.add(writeFrame(frame), isNext);
-    if (!this.#hasRoom(linePrefix.length + mostBytesOf(payload), isNext)) return false;
-    const from = this.begin + this.block.latin1Write(linePrefix, this.begin);
-    this.end = writeFrameTo(this.block, from, frame, payload);
+    if (frame.isBinary || !isNodeBuffer(payload) || !isUtf8(payload)) return this.add(writeFrame(frame), isNext);
+    const field = lineField(writeFrameBytes(frame, payload));
+    if (!this.#hasRoom(field.length, isNext)) return false;
+    this.end += this.block.latin1Write(field, this.begin);
     return true;
   }
 
