@@ -1,6 +1,6 @@
 import { writeEventLine } from '../protocol/event-line.js';
-import type { NodeBuffer } from '../protocol/frame.js';
 import type { Checkpoint } from './chunk.js';
+import type { LineMemory } from './line-memory.js';
 import { beginOfId, dataIn, type RelayMessage, withStream } from './relay-message.js';
 
 /** Where pages are that have received a block. */
@@ -25,15 +25,24 @@ export class Block implements Reached {
   readonly bytes: Buffer;
   #message: RelayMessage | undefined;
 
-  /** @param fields - the lines of its events, each a `lineField` */
-  constructor(from: number, { end, watermark, reached }: Reached, fields: readonly Buffer[], id: string) {
+  /**
+   * @param fields - the lines of its events, each a `lineField`
+   * @param memory - where its bytes are
+   */
+  constructor(
+    from: number,
+    { end, watermark, reached }: Reached,
+    fields: readonly Buffer[],
+    id: string,
+    memory: Pick<LineMemory, 'join'>,
+  ) {
     this.from = from;
     this.end = end;
     this.watermark = watermark;
     this.reached = reached;
     this.id = id;
     const mark = watermark === -Infinity ? '' : `data: {"type":"watermark","at":${watermark}}\n`;
-    this.bytes = joined(fields, `${mark}${beginOfId}${id}`);
+    this.bytes = memory.join(fields, `${mark}${beginOfId}${id}`);
   }
 
   /** The message, for clients that aren't written to. HTTP only needs the bytes, so the text is created on demand. */
@@ -56,28 +65,6 @@ export class Block implements Reached {
     };
   }
 }
-
-/** Many blocks share this memory: to allocate some for each costs more than to copy its lines. */
-let memory = Buffer.alloc(0) as Buffer & NodeBuffer;
-let used = 0;
-const memoryBytes = 64 * 1024;
-
-/** Joins lines with the ASCII text that ends their message. */
-const joined = (fields: readonly Buffer[], last: string): Buffer => {
-  let { length } = last;
-  for (const each of fields) length += each.length;
-  if (used + length > memory.length) {
-    memory = Buffer.allocUnsafeSlow(Math.max(memoryBytes, length)) as Buffer & NodeBuffer;
-    used = 0;
-  }
-  const from = used;
-  for (const each of fields) {
-    memory.set(each, used);
-    used += each.length;
-  }
-  used += memory.latin1Write(last, used);
-  return memory.subarray(from, used);
-};
 
 /** Appends a watermark, if there is one. Clients use it to close windows. */
 export const withWatermark = (lines: string, at: number): string => {

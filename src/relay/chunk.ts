@@ -100,7 +100,7 @@ export class Chunk {
     return count === 0 ? this.earliest : this.#times.slice(count).reduce((one, other) => Math.min(one, other), later);
   }
 
-  /** Returns the lines of some events, which the next events of the log may overwrite. */
+  /** Returns the lines of some events. */
   fields(from: number, to: number): Buffer {
     return this.memory.subarray(this.#endAfter(from), this.#endAfter(to));
   }

@@ -27,7 +27,7 @@ export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 /** Consecutive events, with the checkpoint and the watermark after them. */
 export interface Batch {
-  /** JSON lines, each a `lineField`. Valid until the log stores another event, which may overwrite them. */
+  /** JSON lines, each a `lineField`. */
   readonly fields: readonly Buffer[];
   readonly end: Checkpoint;
   readonly watermark: number;
@@ -65,7 +65,7 @@ export class EventLog {
   /** How many events of the oldest chunk are removed. */
   #removed = 0;
   #newest: Checkpoint;
-  readonly #memory = new LineMemory();
+  readonly memory = new LineMemory();
   #endedAt: number | undefined;
   /** Frames that aren't stored yet: see {@link EventLog.append}. */
   readonly #waiting: WaitingFrame[] = [];
@@ -149,7 +149,7 @@ export class EventLog {
 
   /** Stores frames that change no state, from index `n` on, as far as the memory goes. Returns the index after them. */
   #storeFrames(n: number, known: number): number {
-    const [waiting, memory] = [this.#waiting, this.#memory];
+    const [waiting, memory] = [this.#waiting, this.memory];
     let chunk: Chunk | undefined;
     let index = n;
     for (; index < waiting.length; index += 1) {
@@ -173,9 +173,9 @@ export class EventLog {
     if (this.#newest.offset === 0) this.#newest = firstOf(this.line, Math.min(this.#newest.at, time));
     const before = this.#newest;
     const { offset, frames, at, complete, state } = before;
-    this.#memory.add(line, false);
-    const chunk = new Chunk(before, this.#memory.block, this.#memory.begin);
-    chunk.add(this.#memory.end, time, shared);
+    this.memory.add(line, false);
+    const chunk = new Chunk(before, this.memory.block, this.memory.begin);
+    chunk.add(this.memory.end, time, shared);
     this.#add(chunk, {
       ...before,
       offset: offset + 1,
@@ -217,17 +217,11 @@ export class EventLog {
       (chunk.before.offset + this.#removed < offset || chunk.writtenAfter(this.#removed) < written)
     ) {
       this.#removed += 1;
-      if (this.#removed === chunk.size) chunk = this.#removeChunk(chunk);
+      if (this.#removed < chunk.size) continue;
+      this.#removed = 0;
+      this.#chunks.shift();
+      chunk = this.#chunks.oldest;
     }
-  }
-
-  /** Removes the oldest chunk. Returns the next one. */
-  #removeChunk({ memory }: Chunk): Chunk | undefined {
-    this.#removed = 0;
-    this.#chunks.shift();
-    const next = this.#chunks.oldest;
-    if (memory !== next?.memory) this.#memory.free(memory);
-    return next;
   }
 
   /** The time the feed has reached. It lags the clock if the source does. */

@@ -3,22 +3,23 @@ import { writeFrame, writeFrameBytes } from '../operators/node/write-frame.js';
 import { type AnyFrame, isNodeBuffer, type NodeBuffer, payloadOf } from '../protocol/frame.js';
 import { lineField } from './relay-message.js';
 
-/** Lines are in blocks of memory of this size, unless one is longer. After its last line is removed, one is used again. */
+/** Lines are in blocks of memory of this size, unless one is longer. */
 const blockBytes = 256 * 1024;
 
 type Block = Buffer & NodeBuffer;
 
 const newBlock = (bytes: number) => Buffer.allocUnsafeSlow(bytes) as Block;
 
-/** Memory for the lines of a log, outside the heap: the garbage collector would copy strings twice. */
+/**
+ * Memory for the lines of a log and for the messages of which they are part, outside the heap: the garbage collector
+ * would copy strings twice. What is written never changes: a page that's slow still reads it.
+ */
 export class LineMemory {
   /** What contains the last line. */
   block = newBlock(0);
   /** Where the last line begins and ends. */
   begin = 0;
   end = 0;
-  /** A block without lines: what's new to the process costs more than to write the lines. */
-  #spare: Block | undefined;
 
   /**
    * Adds the line of a frame. Returns whether it has.
@@ -43,9 +44,20 @@ export class LineMemory {
     return true;
   }
 
-  /** Takes back a block whose lines are removed. */
-  free(block: Buffer): void {
-    if (block !== this.block && block.length === blockBytes) this.#spare = block as Block;
+  /** Joins lines with the ASCII text that ends their message: behind the last line, if they end there, or in a copy. */
+  join(fields: readonly Buffer[], last: string): Buffer {
+    const [first] = fields;
+    const isNewest = fields.length === 1 && first !== undefined && this.#isNewest(first);
+    if (isNewest && this.end + last.length <= this.block.length) {
+      const begin = this.end - first.length;
+      this.begin = this.end += this.block.latin1Write(last, this.end);
+      return this.block.subarray(begin, this.end);
+    }
+    return Buffer.concat([...fields, Buffer.from(last, 'latin1')]);
+  }
+
+  #isNewest({ buffer, byteOffset, length }: Buffer): boolean {
+    return buffer === this.block.buffer && byteOffset + length === this.end;
   }
 
   /** Begins a line, in another block if it must. */
@@ -53,9 +65,7 @@ export class LineMemory {
     const isInBlock = this.end + bytes <= this.block.length;
     if (!isInBlock && isNext) return false;
     if (!isInBlock) {
-      const isLong = bytes > blockBytes;
-      this.block = isLong ? newBlock(bytes) : (this.#spare ?? newBlock(blockBytes));
-      if (!isLong) this.#spare = undefined;
+      this.block = newBlock(Math.max(bytes, blockBytes));
       this.end = 0;
     }
     this.begin = this.end;

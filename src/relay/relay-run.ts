@@ -103,7 +103,7 @@ export class RelayRun {
     const { end, fields } = batch;
     const watermark = Math.max(batch.watermark, least.watermark);
     const reached = Math.max(end.at, watermark, least.reached);
-    return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached));
+    return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached), this.log.memory);
   }
 }
 
