@@ -137,7 +137,8 @@ export class RelayClient {
     this.#reached = Math.max(this.#reached, end.at);
     this.#stored = { status: status ?? this.#stored?.status };
     if (cut !== undefined) this.#reportBehind();
-    if (bytes > 0) output.write(new Block(-1, { ...nothing, end: progress.position }, fields, this.#id, this.#run.log.memory));
+    if (bytes > 0)
+      output.write(new Block(-1, { ...nothing, end: progress.position }, fields, this.#id, this.#run.log.memory));
     this.#continueAfter(end, true, output);
     return bytes;
   }
