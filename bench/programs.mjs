@@ -22,6 +22,11 @@ const benchmarks = {
 /** All programs of `npm run bench`. */
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, benchmark(what, name)])),
+  'rejoin-stored': {
+    what: '8 pages that read 8 MiB each from a log: fails if they hold the event loop of a relay for 25 ms',
+    node: ['bench/rejoin/stored.mjs'],
+    needsBuild: true,
+  },
   charts: {
     what: 'measures nothing: draws the charts of docs/performance.md from bench/results',
     node: ['bench/charts.mjs'],

@@ -1,4 +1,4 @@
-// Pages that come back to a relay which has restarted, so that they read a log: `node bench/rejoin/stored.mjs [PAGES]`, after a build. Each lacks
+// Pages that come back to a relay which has restarted, so that they read a log: `npm run bench -- rejoin-stored [PAGES]`. Each lacks
 // 8 MiB of frames of 1 KB. Prints for how long they held the event loop, and the CPU time of it, which counts the pages too but no other process.
 // Fails if that was more than 25 ms, with the 8 pages that read at once.
 import { once } from 'node:events';
