@@ -30,7 +30,7 @@ export interface FeedMetricsOptions {
   readonly drops$?: Observable<DropReport> | undefined;
   /** The cluster that emits these events, for `trade_feed.cluster.*`. @defaultValue none */
   readonly cluster?: ClusterOwner | undefined;
-  /** The relay that sends these events to clients, for `trade_feed.relay.refused`. @defaultValue none */
+  /** The relay that sends these events to clients, for `trade_feed.relay.*`. @defaultValue none */
   readonly relay?: RelayGate | undefined;
 }
 

@@ -53,10 +53,12 @@ export interface ClusterOwner {
   };
 }
 
-/** What the metrics read of a relay: whether it can admit clients. */
+/** What the metrics read of a relay: whether it can admit clients, and read its log. */
 export interface RelayGate {
   /** Returns the current status. */
   status(): {
+    /** How often a client received a gap because the log couldn't be read. */
+    readonly failedReplays?: number | undefined;
     /** Why it can't; `undefined` if it can. */
     readonly refused?: { readonly code: string } | undefined;
   };
@@ -128,6 +130,11 @@ const observed = Object.entries({
       const codes = relay === undefined ? [] : ['relay-failed', 'relay-authorize-timeout'];
       return codes.map((code) => [Number(code === refused), { 'error.type': code }]);
     },
+  ),
+  'trade_feed.relay.replays.failed': counter(
+    '{replay}',
+    'How often a client of the relay received a gap because the log could not be read.',
+    (_, { relay }) => (relay ? [[relay.status().failedReplays ?? 0]] : []),
   ),
   'trade_feed.cluster.owner': current(
     '{replica}',

@@ -140,7 +140,11 @@ export const createRelay = (
   // The cast is safe: runs also accept values of another relay.
   const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, hub);
   let refused: RelayStatus['refused'];
-  events.subscribe((event) => (refused = refusedAfter(refused, event)));
+  let failedReplays = 0;
+  events.subscribe((event) => {
+    refused = refusedAfter(refused, event);
+    if (event.type === 'replay-failed') failedReplays += 1;
+  });
   return {
     messages$: (receiver = {}) => client$(slots, feeds, hub, receiver).pipe(inOwnContext()),
     events$: events.pipe(inOwnContext()),
@@ -149,6 +153,7 @@ export const createRelay = (
       topics: feeds.topics.size,
       clients: slots.clients,
       authorizing: slots.authorizing,
+      failedReplays,
       ...(refused && { refused }),
     }),
     restart: () => runIn(home, () => feeds.restart()),

@@ -265,7 +265,7 @@ describe('the option telemetry', () => {
     expect(Object.keys(collected).sort()).toEqual([
       ...['messaging.client.consumed.messages', 'trade_feed.connection.state', 'trade_feed.frames.dropped'],
       ...['trade_feed.frames.missed', 'trade_feed.io', 'trade_feed.outage.age', 'trade_feed.reconnects'],
-      'trade_feed.relay.refused',
+      ...['trade_feed.relay.refused', 'trade_feed.relay.replays.failed'],
     ]);
     expect(collected['trade_feed.connection.state']?.series).toHaveLength(4);
   });

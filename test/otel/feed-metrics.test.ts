@@ -276,6 +276,16 @@ describe('feedMetrics', () => {
     expect(['fetched', 'surplus'].map((name) => valueIn(metrics, `trade_feed.cluster.${name}`))).toEqual([3, 2]);
   });
 
+  it('counts the replays of a relay that have failed', async () => {
+    const status = { failedReplays: 3 };
+    await using sdk = start({ relay: { status: () => status } });
+    sdk.emit(opened(1));
+    expect(valueIn(await sdk.collect(), 'trade_feed.relay.replays.failed')).toBe(3);
+    await using without = start({});
+    without.emit(opened(1));
+    expect(await without.collect()).not.toHaveProperty(['trade_feed.relay.replays.failed']);
+  });
+
   it('adds the attributes of the options, which can replace its own', async () => {
     const attributes = { 'messaging.destination.name': 'trades', zone: 'b' };
     await using sdk = start({ attributes });

@@ -290,16 +290,18 @@ describe('a store', () => {
   });
 
   it('that fails in the middle costs a gap, which the relay reports', async () => {
-    const { line, join, reports, emit } = start();
+    const { line, join, reports, emit, relay } = start();
     line.limit = 3;
     const page = join({ lastEventId: line.id(50) });
     await untilHas(page, 80);
+    expect(relay.status().failedReplays).toBe(0);
     line.failure = new Error('disk');
     await waitFor(() => gapsIn(page).length > 0);
     emit(2);
     expect(numbersIn(page)).toEqual([...range(51, 80), ...range(181, 202)]);
     expect(gapsIn(page)).toMatchObject([{ missed: 100, failure: { code: 'relay-behind' } }]);
     expect(reports.filter(({ type }) => type === 'replay-failed')).toMatchObject([{ error: { message: 'disk' } }]);
+    expect(relay.status().failedReplays).toBe(1);
   });
 
   it('that lags the source is asked again', async () => {
