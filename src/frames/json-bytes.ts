@@ -1,6 +1,7 @@
-// JSON that is read from its bytes, because it's longer as a string: in time, and in memory.
+// JSON that is read and written as bytes, because it's longer as a string: in time, and in memory.
 //
-// In: bytes of JSON lines. Out: numbers in them, and the bytes that a string stands for. Never: memory that is used again.
+// In: bytes of JSON lines, or of payloads. Out: numbers in them, and the bytes that a string stands for, or the reverse.
+// Never: memory that is used again.
 import { allocateSeparately } from './received-frame.js';
 
 export const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
@@ -40,7 +41,7 @@ const blockBytes = 64 * 1024;
 /** Larger payloads aren't worth a part of a block. */
 const mostBytes = blockBytes / 4;
 
-const [quote, backslash] = [0x22, 0x5c];
+const [quote, backslash, space] = [0x22, 0x5c, 0x20];
 /** What a letter after a backslash stands for; 0 for a code unit, which has four digits. */
 const escapes = new Uint8Array(256);
 Buffer.from('"\\/bfnrt').forEach((letter, n) => (escapes[letter] = '"\\/\b\f\n\r\t'.charCodeAt(n)));
@@ -96,6 +97,37 @@ const copyUnescaped = (json: DataView, from: number, to: number, start: number):
   }
   return at;
 };
+
+/**
+ * Writes UTF-8 as a JSON string without its quotes, of at most twice as many bytes. Returns where it ends; -1 if it has a
+ * control character, whose escape is longer.
+ */
+export const writeJsonString = (text: DataView, json: DataView, start: number): number => {
+  const to = text.byteLength;
+  let at = start;
+  for (let n = 0; n < to;) {
+    const four = n + 4 <= to ? text.getInt32(n) : 0;
+    if (n + 4 <= to && !hasByte(four, backslash) && !hasByte(four, quote) && !hasControl(four)) {
+      json.setInt32(at, four);
+      n += 4;
+      at += 4;
+      continue;
+    }
+    const byte = text.getUint8(n);
+    if (byte < space) return -1;
+    if (byte === backslash || byte === quote) {
+      json.setUint8(at, backslash);
+      at += 1;
+    }
+    json.setUint8(at, byte);
+    n += 1;
+    at += 1;
+  }
+  return at;
+};
+
+/** Whether one of four bytes is less than a space. */
+const hasControl = (four: number): boolean => ((four - space * 0x01010101) & ~four & 0x80808080) !== 0;
 
 /** Whether one of four bytes has a value. Subtracting 1 from a byte that is 0 borrows: its highest bit is set then. */
 const hasByte = (four: number, byte: number): boolean => {

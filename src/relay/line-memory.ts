@@ -1,12 +1,18 @@
 import { isUtf8 } from 'node:buffer';
-import { writeFrame, writeFrameBytes } from '../operators/node/write-frame.js';
-import { type AnyFrame, isNodeBuffer, type NodeBuffer, payloadOf } from '../protocol/frame.js';
-import { lineField } from './relay-message.js';
+import { viewOf, writeJsonString } from '../frames/json-bytes.js';
+import { endOfTextLine, startOfTextLine, writeFrame } from '../operators/node/write-frame.js';
+import { type AnyFrame, type NodeBuffer, payloadOf } from '../protocol/frame.js';
+import { lineField, linePrefix } from './relay-message.js';
 
 /** Lines are in blocks of memory of this size, unless one is longer. */
 const blockBytes = 256 * 1024;
 
+/** Longer frames are written as text: as bytes they need room for a payload whose bytes are all escaped. */
+const shortBytes = 16 * 1024;
+
 type Block = Buffer & NodeBuffer;
+
+const endOfField = `${endOfTextLine}\n`;
 
 const newBlock = (bytes: number) => Buffer.allocUnsafeSlow(bytes) as Block;
 
@@ -20,6 +26,7 @@ export class LineMemory {
   /** Where the last line begins and ends. */
   begin = 0;
   end = 0;
+  #view = viewOf(this.block);
 
   /**
    * Adds the line of a frame. Returns whether it has.
@@ -28,11 +35,17 @@ export class LineMemory {
    */
   addFrame(frame: AnyFrame, isNext: boolean): boolean {
     const payload = payloadOf(frame);
-    if (frame.isBinary || !isNodeBuffer(payload) || !isUtf8(payload)) return this.add(writeFrame(frame), isNext);
-    const field = lineField(writeFrameBytes(frame, payload));
-    if (!this.#hasRoom(field.length, isNext)) return false;
-    this.end += this.block.latin1Write(field, this.begin);
-    return true;
+    if (!frame.isBinary && payload.length <= shortBytes && isUtf8(payload)) {
+      const start = `${linePrefix}${startOfTextLine(frame)}`;
+      if (!this.#hasRoom(start.length + 2 * payload.length + endOfField.length, isNext)) return false;
+      const from = this.begin + this.block.latin1Write(start, this.begin);
+      const to = writeJsonString(viewOf(payload), this.#view, from);
+      if (to >= 0) {
+        this.end = to + this.block.latin1Write(endOfField, to);
+        return true;
+      }
+    }
+    return this.add(writeFrame(frame), isNext);
   }
 
   /** Adds a line, a `lineField`. Returns whether it has. */
@@ -66,6 +79,7 @@ export class LineMemory {
     if (!isInBlock && isNext) return false;
     if (!isInBlock) {
       this.block = newBlock(Math.max(bytes, blockBytes));
+      this.#view = viewOf(this.block);
       this.end = 0;
     }
     this.begin = this.end;

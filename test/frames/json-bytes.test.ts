@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { bytesOfJson, endOfDigits, hasAt, numberIn, viewOf, viewOfText } from '../../src/frames/json-bytes.js';
+import {
+  bytesOfJson,
+  endOfDigits,
+  hasAt,
+  numberIn,
+  viewOf,
+  viewOfText,
+  writeJsonString,
+} from '../../src/frames/json-bytes.js';
 
 const quoted = (json: string) => Buffer.from(`"${json}"`);
 const bytesOf = (json: string): Buffer | undefined => {
@@ -40,6 +48,21 @@ describe('bytesOfJson', () => {
     expect(Math.max(...kept.map((bytes) => bytes?.buffer.byteLength ?? Infinity))).toBeLessThanOrEqual(64 * 1024);
     expect(bytesOf('x'.repeat(64 * 1024))).toBeUndefined();
   });
+});
+
+it('writeJsonString writes what JSON.stringify returns, unless a control character is escaped', () => {
+  const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.json(), fc.string({ unit: 'binary' }));
+  fc.assert(
+    fc.property(text, fc.nat(9), (text, before) => {
+      const bytes = Buffer.from(text);
+      const memory = Buffer.alloc(before + 2 * bytes.length);
+      const end = writeJsonString(viewOf(bytes), viewOf(memory), before);
+      if (/[\0-\x1f]/.test(text)) return expect(end).toBe(-1);
+      expect(memory.toString('utf8', before, end)).toBe(JSON.stringify(bytes.toString()).slice(1, -1));
+      expect(memory.subarray(0, before)).toEqual(Buffer.alloc(before));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 it('finds bytes at a place, also at the end of others', () => {

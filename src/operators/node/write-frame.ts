@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { feeds } from '../../protocol/contract.js';
-import type { AnyFrame, NodeBuffer } from '../../protocol/frame.js';
+import type { AnyFrame } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
 
 /**
@@ -23,14 +23,9 @@ export const writeFrame = (frame: AnyFrame, start = '', end = '}'): string => {
 const headOf = ({ feed, connection, receivedAt, isBinary }: AnyFrame, start: string): string =>
   `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
 
-/**
- * Returns the same line of a text frame, with a character for each of its bytes, for `latin1Write`: nothing is decoded or
- * encoded, and JSON escapes no byte of a character that isn't ASCII.
- *
- * @param payload - that of the frame: UTF-8
- */
-export const writeFrameBytes = (frame: AnyFrame, payload: NodeBuffer): string =>
-  `${headOf(frame, '')}"utf8","data":${JSON.stringify(payload.latin1Slice(0, payload.length))}}`;
+/** What the line of a text frame has before its payload, and after it. */
+export const startOfTextLine = (frame: AnyFrame): string => `${headOf(frame, '')}"utf8","data":"`;
+export const endOfTextLine = '"}';
 
 export const isWritable = ({ feed, connection, receivedAt }: AnyFrame): boolean =>
   Number.isFinite(connection) && isTime(receivedAt) && feeds.includes(feed);
