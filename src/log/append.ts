@@ -21,7 +21,7 @@ import { frameOf } from '../operators/items/item.js';
 import { printable } from '../protocol/printable.js';
 import { closes } from './lock.js';
 import type { LogError } from './log-error.js';
-import type { AppendSettings } from './options.js';
+import type { AppendOptions } from './options.js';
 
 /** The writer of a log. What it returns resolves when all records are stored; nothing, if they already are. */
 interface Writer {
@@ -35,12 +35,13 @@ interface Writer {
 export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 
 /** What `append` needs of a log. */
-interface Appendable extends AppendSettings {
+export interface Appendable {
   readonly path: string;
   /** Leads to the log, unless it's a folder. */
   readonly connection?: object;
   /** Opens a writer. @param isOver - whether nobody needs it any more */
-  readonly open: (fail: Fail, isOver: () => boolean) => Writer | Promise<Writer>;
+  readonly openWriter: (fail: Fail, isOver: () => boolean) => Writer | Promise<Writer>;
+  readonly onError: NonNullable<AppendOptions['onError']>;
   /** Ends what is appended. */
   readonly closing$: Observable<unknown>;
 }
@@ -51,12 +52,12 @@ interface Appendable extends AppendSettings {
  */
 export const appended = <E>(
   source: Observable<E>,
-  { path, connection, onError, open, closing$ }: Appendable,
+  { path, connection, onError, openWriter, closing$ }: Appendable,
 ): Observable<E> =>
   defer(() => {
     const failures = failuresOf(onError);
     let isOver = false;
-    const opened = open(failures.fail, () => isOver);
+    const opened = openWriter(failures.fail, () => isOver);
     let current: Writer | undefined;
     // `close()` waits for each end, also that of a source.
     const ends = (ended: void | Promise<void>): Observable<never> => {
@@ -98,7 +99,7 @@ const written = <E>(
   );
 
 /** Reports the failures of a writer: to `onError`, or as the error of its stream. */
-const failuresOf = (onError: AppendSettings['onError']) => {
+const failuresOf = (onError: Appendable['onError']) => {
   const failed = new Subject<never>();
   let end = (error: unknown): void => failed.error(error);
   let report = end;

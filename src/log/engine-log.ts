@@ -1,14 +1,9 @@
-import { Subject } from 'rxjs';
-import { aName, type Rule, validated } from '../protocol/validate.js';
-import { appended, type Fail } from './append.js';
-import type { OpenedReader } from './consume.js';
-import { type FeedLog, readingOf } from './feed-log.js';
+import { aName, type Rule } from '../protocol/validate.js';
+import { type FeedLog, logOf } from './feed-log.js';
 import { historyOfStore } from './history.js';
-import { onceClosed, whenClosed } from './lock.js';
 import { LogError } from './log-error.js';
 import { logHeadOf } from './log-message.js';
-import { appendDefaults, appendRules, bytesRule, folderDefaults } from './options.js';
-import type { ReaderSettings } from './records.js';
+import { bytesRule, folderDefaults } from './options.js';
 import { committedInStore, openStoreCursor } from './store-cursor.js';
 import { type LogEngine, type StoredLog, StoreFaults } from './stored-log.js';
 import { StoreReader } from './store-reader.js';
@@ -56,7 +51,6 @@ export const engineLog = (
   broker: Broker,
   { name, maxWaitingBytes = folderDefaults.maxWaitingBytes, ...limits }: EngineLogOptions,
 ): FeedLog => {
-  const { path, connection } = broker;
   const log: StoredLog = {
     ...broker,
     name,
@@ -64,29 +58,18 @@ export const engineLog = (
     engine: broker.engine as StoredLog['engine'],
     isAway: (error) => !(error instanceof LogError) && !broker.isClosed() && broker.isAway(error),
   };
-  const closing$ = new Subject<void>();
-  const open = async (fail: Fail, isOver: () => boolean) => {
-    const faults = new StoreFaults(log, (error) => fail(error));
-    return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
-  };
-  const openReader = (settings: ReaderSettings): StoreReader => new StoreReader(log, settings);
-  const readable = {
-    ...{ path, connection, now: Date.now },
-    openReader,
-    openCursor: (consumer: string) => openStoreCursor(log, consumer),
-    newest: (reader: OpenedReader) => (reader as StoreReader).end,
-  };
-  return {
-    append: (options = {}) => {
-      const { onError } = { ...appendDefaults, ...validated(options, appendRules) };
-      const appendable = { path, connection, onError, open, closing$ };
-      return (source) => onceClosed(path, () => appended(source, appendable), connection);
+  return logOf({
+    path: broker.path,
+    connection: broker.connection,
+    now: Date.now,
+    openReader: (settings) => new StoreReader(log, settings),
+    openWriter: async (fail, isOver) => {
+      const faults = new StoreFaults(log, (error) => fail(error));
+      return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
     },
-    ...readingOf(readable, { openReader, ...historyOfStore(log) }),
+    openCursor: (consumer) => openStoreCursor(log, consumer),
+    newest: (reader) => (reader as StoreReader).end,
     committed: (consumer) => committedInStore(log, consumer),
-    close: () => {
-      closing$.next();
-      return whenClosed(path, connection);
-    },
-  };
+    ...historyOfStore(log),
+  });
 };

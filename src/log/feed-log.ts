@@ -16,7 +16,7 @@ import {
   timer,
 } from 'rxjs';
 import { atExit } from './at-exit.js';
-import { appended, type Fail, writeDebug } from './append.js';
+import { type Appendable, appended, type Fail, writeDebug } from './append.js';
 import { lockFile, onceClosed, prepareLocks, whenClosed } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { timeOf } from '../operators/items/item.js';
@@ -33,7 +33,6 @@ import {
 } from './consume.js';
 import {
   above,
-  appendDefaults,
   type AppendOptions,
   appendRules,
   type FeedLogOptions,
@@ -108,39 +107,41 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
   const settings = folderSettings(options);
-  const closing$ = new Subject<void>();
-  const reader = (reading: ReaderSettings): LogReader => openReader(folder, reading);
-  return {
-    append: (own = {}) => {
-      const { onError } = { ...appendDefaults, ...validated(own, appendRules) };
-      // The owner of a cluster opens its log between two frames.
-      prepareLocks();
-      const open = (fail: Fail) => openWriter(folder, settings, fail);
-      return (source) => onceClosed(folder, () => appended(source, { path: folder, onError, open, closing$ }));
-    },
-    ...readingOf(readableFolder(folder, machine, reader), { openReader: reader, ...historyOfFolder(fs, folder) }),
+  const log = logOf({
+    ...readableFolder(folder, machine, (reading) => openReader(folder, reading)),
+    ...historyOfFolder(fs, folder),
+    openWriter: (fail) => openWriter(folder, settings, fail),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
-    close: () => {
-      closing$.next();
-      return whenClosed(folder);
-    },
-  };
+  });
+  // The owner of a cluster opens its log between two frames.
+  return { ...log, append: (own) => (prepareLocks(), log.append(own)) };
 };
 
-/** The parts of a log that are the same for all engines. */
-export const readingOf = (
-  log: ReadableLog,
-  history: History,
-): Pick<FeedLog, 'read' | 'read$' | 'consume$' | 'stored'> => {
+/** What a log does in a folder, or on a server. */
+type LogParts = ReadableLog & History & Pick<Appendable, 'openWriter'> & Pick<FeedLog, 'committed'>;
+
+/** What all logs have in common. */
+export const logOf = (log: LogParts): FeedLog => {
+  const { path, connection, committed } = log;
+  const closing$ = new Subject<void>();
   const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
     const settings = { ...readDefaults, ...validated(options, readRules) };
     return { [Symbol.asyncIterator]: () => paced(() => log.openReader(settings), settings) };
   };
   return {
+    append: (options = {}) => {
+      const { onError = 'error' } = validated(options, appendRules);
+      return (source) => onceClosed(path, () => appended(source, { ...log, onError, closing$ }), connection);
+    },
     read,
     read$: (options = {}) => pushed(read(options)),
     consume$: (name, work, options = {}) => consume$(log, name, work, options),
-    stored: storedIn(history),
+    stored: storedIn(log),
+    committed,
+    close: () => {
+      closing$.next();
+      return whenClosed(path, connection);
+    },
   };
 };
 

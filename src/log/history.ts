@@ -11,14 +11,14 @@ import { LogError } from './log-error.js';
 import { type LineStore, newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
 import { PageRecords, partBytes } from './page-records.js';
-import type { RecordReader } from './record-reader.js';
+import type { OpenedReader } from './consume.js';
 import type { ReaderSettings } from './records.js';
 import { refusedBy, type StoredLog } from './stored-log.js';
 import { type Disk, headOf, listSegments, openSegment } from './segments.js';
 
 /** The parts of a log that its history needs. */
 export interface History {
-  readonly openReader: (settings: ReaderSettings) => Pick<RecordReader, 'next' | 'position' | 'close'>;
+  readonly openReader: (settings: ReaderSettings) => OpenedReader;
   /** Returns the offset at which the newest `bytes` of the log begin; `undefined` if it has no more than that. */
   readonly newestFrom: (bytes: number) => number | undefined | Promise<number | undefined>;
   /** Returns a place of the log that isn't after an offset, or only after a generation that ended before it. */
@@ -65,7 +65,7 @@ export const storedIn = (log: History): StoredLine['stored'] =>
   };
 
 /** Resolves with `undefined` also if there's no log. */
-const nextOf = async (reader: Pick<RecordReader, 'next'>): Promise<readonly StoredRecord[] | undefined> => {
+const nextOf = async (reader: OpenedReader): Promise<readonly StoredRecord[] | undefined> => {
   try {
     return await reader.next();
   } catch (error) {

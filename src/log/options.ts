@@ -53,10 +53,8 @@ export interface AppendOptions {
   readonly onError?: 'error' | ((error: LogError) => void) | undefined;
 }
 
-type WithDefaults<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> };
-
 /** The options of a log in a folder, with the defaults. */
-export type FolderSettings = WithDefaults<FeedLogOptions>;
+export type FolderSettings = { readonly [Name in keyof FeedLogOptions]-?: NonNullable<FeedLogOptions[Name]> };
 
 export const folderDefaults: FolderSettings = {
   maxBytes: Infinity,
@@ -102,11 +100,6 @@ export const folderSettings = (options: FeedLogOptions): FolderSettings => {
   if (segmentBytes > maxBytes / part) throw invalidOption('segmentBytes', `at most ${allowed}`, segmentBytes);
   return { ...folderDefaults, ...given, segmentBytes };
 };
-
-/** The options of `append`, with the defaults. */
-export type AppendSettings = WithDefaults<AppendOptions>;
-
-export const appendDefaults: AppendSettings = { onError: 'error' };
 
 export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },

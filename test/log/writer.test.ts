@@ -38,10 +38,10 @@ describe('an end of the log with a function as `onError`', () => {
     const source = new Subject<unknown>();
     const [reported, errors]: [LogError[], LogError[]] = [[], []];
     const settings = { ...folderDefaults, ...options };
-    const open = (fail: ConstructorParameters<typeof LogWriter>[3]) =>
+    const openWriter = (fail: ConstructorParameters<typeof LogWriter>[3]) =>
       new LogWriter(path(), settings, machine(broken), fail);
     const subscription = appended(source, {
-      ...{ path: path(), open, closing$: NEVER },
+      ...{ path: path(), openWriter, closing$: NEVER },
       onError: (error) => void reported.push(error),
     }).subscribe({
       error: (error: LogError) => errors.push(error),
