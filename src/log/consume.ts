@@ -186,18 +186,18 @@ const worked = async (
 
 /** Returns how far a position is from the end of the log, which it reads at most ten times a second. */
 const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: Place) => Committed) => {
-  let tip: ReturnType<ReadableLog['newest']>;
-  let readAt = -Infinity;
+  let [end, readAt]: [LogEnd | undefined, number] = [undefined, -Infinity];
   return (position) => {
-    const { offset, at } = position;
-    if (Math.abs(log.now() - readAt) >= 100) [tip, readAt] = [log.newest(reader), log.now()];
-    const end = tip?.at ?? 0;
-    return {
-      committed: offset,
-      behind: tip === undefined ? 0 : recordsAfter(position, tip),
-      behindMs: Math.max(0, end - (at || end)),
-    };
+    if (Math.abs(log.now() - readAt) >= 100) [end, readAt] = [log.newest(reader), log.now()];
+    return { committed: position.offset, ...lagOf(position, end) };
   };
+};
+
+/** How far a consumer is behind. Without a commit it begins at 0, and a place may have no time. */
+export const lagOf = (position: Place | undefined, end: LogEnd | undefined): Omit<Committed, 'committed'> => {
+  const { at = 0 } = position ?? {};
+  const behind = end === undefined ? 0 : recordsAfter(position ?? { offset: 0 }, end);
+  return { behind, behindMs: at === 0 ? 0 : Math.max(0, (end?.at ?? 0) - at) };
 };
 
 /** The cursor of a consumer: how far it has got. For a folder it's a file, locked while the consumer runs. */

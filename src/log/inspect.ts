@@ -3,11 +3,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { committedIn } from './consume.js';
+import { committedIn, lagOf, type LogEnd } from './consume.js';
 import type { Place } from '../protocol/place.js';
 import { isOther, Lines, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
-import { goneMs } from './records.js';
+import { isGone } from './records.js';
 import {
   filesOf,
   headOf,
@@ -15,10 +15,8 @@ import {
   listSegments,
   openSegment,
   readTip,
-  recordsAfter,
   scanFile,
   type Segment,
-  type Tip,
 } from './segments.js';
 
 /** One file of a log. */
@@ -135,8 +133,8 @@ export const inspectLog = async (path: string): Promise<LogStatus> => {
     bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
     from: segments.find((segment) => segment.from !== undefined)?.from,
     to,
-    writer: tip && { ...tip, isRunning: !tip.closed && Date.now() - tip.writtenAt <= goneMs },
-    consumers: isFolder ? consumersOf(path, { gen: 0, began: 0, ...tip, offset: end }, to) : [],
+    writer: tip && { ...tip, isRunning: !isGone(tip, Date.now()) },
+    consumers: isFolder ? consumersOf(path, { gen: 0, began: 0, ...tip, offset: end, at: to ?? 0 }) : [],
   };
 };
 
@@ -166,11 +164,7 @@ const listed = (folder: string): readonly Segment[] => {
   return segments;
 };
 
-const consumersOf = (
-  path: string,
-  end: Pick<Tip, 'gen' | 'began' | 'offset'>,
-  to: number | undefined,
-): readonly ConsumerStatus[] => {
+const consumersOf = (path: string, end: LogEnd): readonly ConsumerStatus[] => {
   const names = fs.existsSync(join(path, 'cursors')) ? fs.readdirSync(join(path, 'cursors')) : [];
   return names
     .filter((file) => file.endsWith('.json'))
@@ -178,10 +172,7 @@ const consumersOf = (
     .map((file) => {
       const name = file.slice(0, -'.json'.length);
       const { position, ...problem } = cursorIn(path, name);
-      const { at = 0 } = position ?? {};
-      const behind = recordsAfter(position ?? { offset: 0 }, end);
-      const behindMs = at === 0 ? 0 : Math.max(0, (to ?? 0) - at);
-      return { name, position, behind, behindMs, ...problem };
+      return { name, position, ...lagOf(position, end), ...problem };
     });
 };
 

@@ -5,8 +5,7 @@
 // the read that finds nothing.
 import type { Place } from '../protocol/place.js';
 import { toLogError } from './log-error.js';
-import { type LogRecord, type ReaderSettings, Records } from './records.js';
-import type { Tip } from './segments.js';
+import { type LogRecord, type ReaderSettings, Records, type WriterTip } from './records.js';
 
 export abstract class RecordReader {
   protected readonly path: string;
@@ -27,7 +26,7 @@ export abstract class RecordReader {
   protected abstract read(): Promise<boolean>;
 
   /** Returns what the writer says about the end of the log. */
-  protected abstract tip(): Tip | undefined;
+  protected abstract tip(): WriterTip | undefined;
 
   /** Resolves when there may be more to read, and once the reader is closed. */
   protected abstract woken(): Promise<void>;

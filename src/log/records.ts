@@ -31,7 +31,7 @@ import {
   type SegmentHead,
   stamped,
 } from './lines.js';
-import type { Tip } from './segments.js';
+import { recordsAfter, type Tip } from './segments.js';
 
 /**
  * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where
@@ -69,8 +69,11 @@ export interface ReaderSettings {
   readonly isRaw?: boolean;
 }
 
-/** A writer that hasn't written its tip for so long has ended, or doesn't respond. */
-export const goneMs = 2_000;
+/** What a writer says about the end of a log. */
+export type WriterTip = Omit<Tip, 'pid'>;
+
+/** Whether a writer has ended, or doesn't respond: it hasn't written its tip for 2 s. */
+export const isGone = ({ closed, writtenAt }: WriterTip, now: number): boolean => closed || now - writtenAt > 2_000;
 
 /** Where a line is. */
 interface LineAt {
@@ -341,15 +344,15 @@ export class Records {
   }
 
   /** Whether a writer says that there are records which this reader doesn't have. */
-  isBehind({ line, gen, began, offset }: Tip): boolean {
+  isBehind(tip: WriterTip): boolean {
     const place = this.#place;
-    if (place === undefined || (place.line || line) !== line) return false;
-    if (gen === place.gen || this.#gen === undefined) return offset > place.offset;
-    return gen > place.gen && (offset > began || began > place.offset);
+    if (place === undefined || (place.line || tip.line) !== tip.line) return false;
+    const gen = this.#gen === undefined ? tip.gen : place.gen;
+    return gen <= tip.gen && recordsAfter({ ...place, gen }, tip) > 0;
   }
 
   /** The log is shorter than what its writer has written. */
-  cut({ gen, offset, at }: Tip, where: LineAt): true {
+  cut({ gen, offset, at }: WriterTip, where: LineAt): true {
     const place = this.#place as Place;
     if (this.#settings.onDamage === 'error') throw damageAt(where);
     const to = Math.max(at, place.at);
@@ -359,7 +362,7 @@ export class Records {
   }
 
   /** Adds what the end of the log tells: the place to begin, the time, or that the writer is gone. */
-  atEnd(readTip: () => Tip | undefined): void {
+  atEnd(readTip: () => WriterTip | undefined): void {
     const { from, follow } = this.#settings;
     // A reader that follows adds the gap with the next record, whose offset says how many are gone.
     if (this.#damagedAt !== undefined && !follow) this.#damagedEnd();
@@ -375,19 +378,19 @@ export class Records {
     if (follow && this.#isBefore === undefined) this.#tip(readTip(), this.#place);
   }
 
-  #tip(tip: Tip | undefined, place: Place): void {
+  #tip(tip: WriterTip | undefined, place: Place): void {
     // A tip that is ahead is about records that aren't read yet.
     if (tip?.line !== place.line || this.isBehind(tip)) return;
     const at = Math.max(tip.at, place.at);
-    const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
-    if (isGone && !this.#isGone) {
+    const hasGone = isGone(tip, this.#now());
+    if (hasGone && !this.#isGone) {
       const failure = createFailure(logMeanings.writerGone, { stage: 'stream', endedAt: at });
       this.#add({ type: 'disconnected', at, failure });
     }
     // After a pause of the same writer nothing is missing. Another one says itself how it goes on.
-    if (!isGone && this.#isGone && tip.gen === place.gen && tip.began < place.offset) this.#writerIsBack();
-    this.#isGone ||= isGone;
-    if (isGone || at <= (this.#watermark ?? -Infinity)) return;
+    if (!hasGone && this.#isGone && tip.gen === place.gen && tip.began < place.offset) this.#writerIsBack();
+    this.#isGone ||= hasGone;
+    if (hasGone || at <= (this.#watermark ?? -Infinity)) return;
     this.#watermark = at;
     this.#out.push({ type: 'watermark', at });
   }

@@ -3,7 +3,7 @@
 // In: where to begin, the store, and what the writer says live. Out: messages in order; at the end, none for now.
 // Never: a message that only was on its way to the store, or a search where the next message follows.
 import type { Subscription } from 'rxjs';
-import { between, nextOffset, type Place } from '../protocol/place.js';
+import { between, isAfter, nextOffset, type Place } from '../protocol/place.js';
 import { type LineStore, liveSubject } from './line-store.js';
 import { type LogHead, logHeadOf } from './log-message.js';
 import { isConnected$, type StoredLog } from './stored-log.js';
@@ -178,16 +178,14 @@ export class StoredMessages {
       return false;
     }
     // Until its writer says more, the message itself shows that it's alive.
-    const { line, gen = -1, next = head.next } = this.#heard?.head ?? {};
-    const isNewer = line !== head.line || gen < head.gen || (gen === head.gen && next.offset < head.next.offset);
-    if (isNewer) this.#heard = { head, at: Date.now() };
+    const heard = this.#heard?.head.next;
+    if (heard === undefined || isAhead(head, heard)) this.#heard = { head, at: Date.now() };
     return true;
   }
 }
 
-/** Whether records come after a place, up to the end of a message. */
-const isAhead = ({ line, gen, next }: LogHead, place: Place): boolean =>
-  line !== place.line || gen > place.gen || (gen === place.gen && next.offset > place.offset);
+/** Whether records come after a place, up to the end of a message. Another line is all of them. */
+const isAhead = ({ next }: LogHead, place: Place): boolean => isAfter(next, place) ?? true;
 
 /** From where to search what is missing before a message; `undefined` if that's nothing. */
 const again = (place: Place | undefined, head: LogHead): number | undefined => {

@@ -7,9 +7,8 @@ import type { LineStore } from './line-store.js';
 import { LogError } from './log-error.js';
 import { bodyOf, type LogHead } from './log-message.js';
 import { RecordReader } from './record-reader.js';
-import { damageAt, type ReaderSettings } from './records.js';
+import { damageAt, type ReaderSettings, type WriterTip } from './records.js';
 import type { LogEnd } from './consume.js';
-import type { Tip } from './segments.js';
 import { StoredMessages } from './store-messages.js';
 import { awayMs, refusedBy, type StoredLog } from './stored-log.js';
 
@@ -46,11 +45,11 @@ export class StoreReader extends RecordReader {
     this.#messages.close();
   }
 
-  protected tip(): Tip | undefined {
+  protected tip(): WriterTip | undefined {
     const { heard } = this.#messages;
     if (heard === undefined) return undefined;
     const { line, gen, began, closed = false, next, reached = next.at } = heard.head;
-    return { pid: 0, line, gen, began, offset: next.offset, at: reached, writtenAt: heard.at, closed };
+    return { line, gen, began, offset: next.offset, at: reached, writtenAt: heard.at, closed };
   }
 
   protected woken(): Promise<void> {

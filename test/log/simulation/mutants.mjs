@@ -37,8 +37,8 @@ recovery.ts, seed 2
 +if (end === undefined || !isCompressed) {
 # nobody says that the writer is gone
 records.ts, seed 1
--const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
-+const isGone = false;
+-const hasGone = isGone(tip, this.#now());
++const hasGone = false;
 # a reader that is ahead of a later generation skips its records
 records.ts, seed 502
 -if (isAhead && this.#isBefore !== undefined) this.#isBefore = (offset) => offset < head.began;
@@ -84,8 +84,8 @@ recorder.ts, seed 57
 +const to = Math.max(Date.now(), from);
 # the tip of another generation counts the records of this one
 records.ts, seed 357
--return gen > place.gen && (offset > began || began > place.offset);
-+return gen > place.gen && offset > began;
+-return gen <= tip.gen && recordsAfter({ ...place, gen }, tip) > 0;
++return gen <= tip.gen && tip.offset > (gen < tip.gen ? tip.began : place.offset);
 # a writer goes on in its generation after a loss
 writer.ts, seed 457
 -this.#generation = takeGeneration(this.#folder, this.#machine, this.#tip, this.#generation);
