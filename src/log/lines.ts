@@ -332,14 +332,9 @@ const withOffset = (record: object, offset: number): Recorded => {
  * @param offset - in a file whose lines have none
  */
 export const readRecord = (line: string | undefined, offset?: number): Recorded | undefined => {
-  try {
-    const fields = objectIn(line);
-    const record = fields && recordIn(fields, line as string);
-    return record && withOffset(record, offset ?? (fields['offset'] as number));
-  } catch {
-    // A field is wrong. The reader reports the line as damaged.
-    return undefined;
-  }
+  const fields = objectIn(line);
+  const record = fields && tryCall(() => recordIn(fields, line as string));
+  return record && withOffset(record, offset ?? (fields['offset'] as number));
 };
 
 const recordIn = (fields: LineFields, line: string): object | undefined => {
@@ -355,14 +350,12 @@ const payloads = {
   base64: (text: string) => Buffer.from(text, 'base64'),
 };
 
+/** Reads JSON; `undefined` for any other text. */
+export const jsonIn = (text: string): unknown => tryCall(() => JSON.parse(text) as unknown);
+
 const objectIn = (line: string | undefined): LineFields | undefined => {
-  try {
-    const value: unknown = JSON.parse(line ?? '');
-    return typeof value === 'object' && value !== null ? (value as LineFields) : undefined;
-  } catch {
-    // Not JSON: the reader reports the line as damaged.
-    return undefined;
-  }
+  const value = jsonIn(line ?? '');
+  return typeof value === 'object' && value !== null ? (value as LineFields) : undefined;
 };
 
 /** Whether a line of a file is empty, or has a type that this version doesn't know. */

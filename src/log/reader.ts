@@ -9,6 +9,7 @@ import { RecordReader } from './record-reader.js';
 import { damageAt, notALog, type ReaderSettings } from './records.js';
 import { LogError } from './log-error.js';
 import {
+  closedAfter,
   type Disk,
   filesOf,
   headOf,
@@ -226,12 +227,8 @@ export class LogReader extends RecordReader {
     let [fd, bytes]: [number | undefined, Buffer] = [segment.fd, noBytes];
     if (isCompressed) {
       fd = undefined;
-      try {
-        bytes = readAll(disk, segment.fd);
-      } finally {
-        disk.closeSync(segment.fd);
-      }
-      bytes = await gunzip(bytes).catch(() => {
+      const compressed = closedAfter(disk, segment.fd, () => readAll(disk, segment.fd));
+      bytes = await gunzip(compressed).catch(() => {
         this.records.header(undefined, segment.offset, { path, position: 0 });
         return noBytes;
       });

@@ -4,6 +4,7 @@ import { type Place, startOf } from '../protocol/place.js';
 import { type Generation, placeBefore } from './lines.js';
 import { LogError, toLogError } from './log-error.js';
 import {
+  closedAfter,
   type Disk,
   type InPlace,
   listSegments,
@@ -65,11 +66,7 @@ const hasNoWriter = (folder: string, disk: Disk, lockFile: Machine['lockFile']):
   if (listed === undefined || listed.isCompressed) return true;
   const newest = openSegment(disk, listed, O_RDWR);
   if (newest === undefined) return true;
-  try {
-    return newest.isCompressed || lockFile(newest.fd, newest.path);
-  } finally {
-    disk.closeSync(newest.fd);
-  }
+  return closedAfter(disk, newest.fd, (fd) => newest.isCompressed || lockFile(fd, newest.path));
 };
 
 /**

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { constants as zlib, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
 import { afterRecord, nextOffset, type Place, startOf } from '../protocol/place.js';
-import { aFrame, aHole, Lines, placeBefore, placeOf, readHeader, type SegmentHead } from './lines.js';
+import { tryCall } from '../protocol/type-guards.js';
+import { aFrame, aHole, jsonIn, Lines, placeBefore, placeOf, readHeader, type SegmentHead } from './lines.js';
 import { LogError } from './log-error.js';
 
 /** `node:fs`. A simulation has the functions that a log uses. */
@@ -107,15 +108,18 @@ const openFile = (disk: Disk, path: string, flags = O_RDONLY): number => {
   throw new LogError('log-corrupt', `${path} isn't a file, so it can't be a part of a log.`, { path, advice });
 };
 
-/** Reads a file whole. */
-export const readFile = (disk: Disk, path: string): Buffer => {
-  const fd = openFile(disk, path);
+/** Uses an open file, and closes it. */
+export const closedAfter = <T>(disk: Disk, fd: number, use: (fd: number) => T): T => {
   try {
-    return readAll(disk, fd);
+    return use(fd);
   } finally {
     disk.closeSync(fd);
   }
 };
+
+/** Reads a file whole. */
+export const readFile = (disk: Disk, path: string): Buffer =>
+  closedAfter(disk, openFile(disk, path), (fd) => readAll(disk, fd));
 
 interface OpenSegment extends Segment {
   readonly fd: number;
@@ -135,13 +139,8 @@ export const openSegment = (disk: Disk, segment: Segment, flags = O_RDONLY): Ope
 };
 
 /** Decompresses a segment or the beginning of one. A damaged one has no line: its reader reports what is missing. */
-const unzipped = (bytes: Buffer, finishFlush = zlib.Z_FINISH): Buffer => {
-  try {
-    return gunzipSync(bytes, { finishFlush });
-  } catch {
-    return Buffer.alloc(0);
-  }
-};
+const unzipped = (bytes: Buffer, finishFlush = zlib.Z_FINISH): Buffer =>
+  tryCall(() => gunzipSync(bytes, { finishFlush })) ?? Buffer.alloc(0);
 
 /** Reads all bytes of an open file. */
 export const readAll = (disk: Disk, fd: number): Buffer => {
@@ -189,10 +188,6 @@ const afterLine = (place: Place, lines: Lines): Place => {
   return afterRecord(before, event, at);
 };
 
-/** Scans an open segment that isn't compressed. */
-export const scanOpen = (disk: Disk, fd: number, first: number): SegmentEnd | undefined =>
-  scanSegment(readIn(disk, fd), first);
-
 /** Scans the file of a segment; `undefined` if it's gone or has no complete line. */
 export const scanFile = (disk: Disk, segment: Segment): SegmentEnd | undefined => {
   const found = openSegment(disk, segment);
@@ -200,15 +195,12 @@ export const scanFile = (disk: Disk, segment: Segment): SegmentEnd | undefined =
 };
 
 /** Scans a segment, and closes it. A compressed one that is damaged has no complete line. */
-export const scanOpened = (disk: Disk, { fd, offset, isCompressed }: OpenSegment): SegmentEnd | undefined => {
-  try {
-    if (!isCompressed) return scanOpen(disk, fd, offset);
+export const scanOpened = (disk: Disk, { fd, offset, isCompressed }: OpenSegment): SegmentEnd | undefined =>
+  closedAfter(disk, fd, () => {
+    if (!isCompressed) return scanSegment(readIn(disk, fd), offset);
     const bytes = unzipped(readAll(disk, fd));
     return scanSegment((position, length) => bytes.subarray(position, position + length), offset);
-  } finally {
-    disk.closeSync(fd);
-  }
-};
+  });
 
 /** The beginning of a segment. */
 interface SegmentStart extends Segment {
@@ -227,16 +219,14 @@ export const headOf = (disk: Disk, segment: Segment): SegmentStart | undefined =
   const found = openSegment(disk, segment);
   if (found === undefined) return undefined;
   const { fd, offset, path, isCompressed } = found;
-  try {
+  return closedAfter(disk, fd, () => {
     const start = readIn(disk, fd)(0, headBytes);
     const lines = new Lines(isCompressed ? unzipped(start, zlib.Z_SYNC_FLUSH) : start, true);
     const header = lines.next() ? readHeader(lines.line) : undefined;
     const first = lines.next() ? lines.scan() : undefined;
     const { size: bytes } = disk.fstatSync(fd);
     return { offset, path, isCompressed, bytes, header, at: first?.at, time: first?.time };
-  } finally {
-    disk.closeSync(fd);
-  }
+  });
 };
 
 const headBytes = 64 * 1024;
@@ -325,21 +315,7 @@ export const readInPlace = <T>(disk: Disk, path: string, valueIn: (json: unknown
   return bytes && valueIn(jsonIn(bytes.toString()));
 };
 
-const jsonIn = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 /** Makes the names of new files survive a power failure. */
 export const syncFolder = (folder: string, disk: Disk): void => {
-  if (process.platform === 'win32') return;
-  const fd = disk.openSync(folder, 'r');
-  try {
-    disk.fsyncSync(fd);
-  } finally {
-    disk.closeSync(fd);
-  }
+  if (process.platform !== 'win32') closedAfter(disk, disk.openSync(folder, 'r'), (fd) => disk.fsyncSync(fd));
 };
