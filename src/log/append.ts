@@ -127,7 +127,7 @@ const failuresOf = (onError: Appendable['onError']) => {
   };
 };
 
-const warnOf = ({ message, code }: LogError): void =>
+export const warnOf = ({ message, code }: LogError): void =>
   process.emitWarning(printable(message), { type: 'TradeFeedWarning', code });
 
 export const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);

@@ -15,7 +15,7 @@ import type { Place } from '../protocol/place.js';
 import { isTime } from '../protocol/type-guards.js';
 import { placeOf } from './lines.js';
 import { closes, onceClosed } from './lock.js';
-import { LogError, toLogError } from './log-error.js';
+import { consumerInUse, LogError, toLogError } from './log-error.js';
 import type { RecordReader } from './record-reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import {
@@ -219,8 +219,7 @@ const openCursor = (folder: string, name: string, { disk, lockFile }: Pick<Machi
     disk.mkdirSync(join(folder, 'cursors'), { recursive: true });
     createCursor(path, disk);
     const { fd, write } = (file = openInPlace(disk, path, constants.O_RDWR));
-    if (!lockFile(fd, path))
-      throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
+    if (!lockFile(fd, path)) throw consumerInUse(name, folder, path);
     const check = (): void => {
       if (isInPlace(disk, fd, path)) return;
       const problem = `The cursor ${path} was removed or replaced, so another process may run the consumer ${name}.`;
@@ -266,18 +265,25 @@ const createCursor = (path: string, disk: Disk): void => {
 /** Reads the cursor of a consumer, even while it runs. `undefined` if it has never committed. */
 export const committedIn = (folder: string, name: string, disk: Disk): Place | undefined => {
   const path = cursorPath(folder, name);
-  return readInPlace(disk, path, (json) => {
-    if (isPlace(json)) return placeOf(json);
-    if ((Object(json) as Partial<typeof noCommit>).isNew === true) return undefined;
-    // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
-    const problem = `The cursor ${path} is damaged.`;
-    const advice = 'Correct its `offset`, or remove the file to begin again.';
-    throw new LogError('log-corrupt', problem, { path, advice });
-  });
+  return readInPlace(disk, path, (json) => committedPlace(json, 'isNew', path));
+};
+
+/**
+ * Returns the place in a cursor; `undefined` before the first commit.
+ *
+ * @param mark - the field that a cursor without a commit has
+ * @throws LogError with the code `log-corrupt`, never `earliest`: the consumer would do all its work again
+ */
+export const committedPlace = (json: unknown, mark: string, path: string, cursor = path): Place | undefined => {
+  if (isPlace(json)) return placeOf(json);
+  const fields = Object(json) as object;
+  if (mark in fields && !('offset' in fields)) return undefined;
+  const advice = 'Correct its `offset`, or remove it to begin again.';
+  throw new LogError('log-corrupt', `The cursor ${cursor} is damaged.`, { path, advice });
 };
 
 /** An operator may write one by hand, with an offset only. */
-export const isPlace = (json: unknown): json is Place => {
+const isPlace = (json: unknown): json is Place => {
   const { offset, gen = 0, frames, holes, at = 0, complete = at } = Object(json) as Partial<Place>;
   return (
     offset !== undefined &&

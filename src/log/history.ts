@@ -8,12 +8,12 @@ import type { Frame } from '../protocol/frame.js';
 import { missedBetween, nextOffset, type Place, type StoredLine } from '../protocol/place.js';
 import { type Generation, Lines, RawFrame } from './lines.js';
 import { LogError } from './log-error.js';
-import { type LineStore, newestFrom } from './line-store.js';
+import { newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
 import { PageRecords, partBytes } from './page-records.js';
 import type { OpenedReader } from './consume.js';
 import type { ReaderSettings } from './records.js';
-import { refusedBy, type StoredLog } from './stored-log.js';
+import { asked, type StoredLog } from './stored-log.js';
 import { type Disk, headOf, listSegments, openSegment } from './segments.js';
 
 /** The parts of a log that its history needs. */
@@ -203,20 +203,12 @@ function* offsetsBehindFirstLine(bytes: Buffer): Generator<number> {
 }
 
 /** The history of a log in a store. */
-export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => {
-  const asked = async <T>(ask: (store: LineStore) => Promise<T>): Promise<T> => {
-    try {
-      return await ask(log.engine.line(log.spec));
-    } catch (error) {
-      throw refusedBy(log, 'read', error);
-    }
-  };
-  return {
-    newestFrom: (maxBytes) => asked((store) => newestFrom(store, maxBytes)),
-    placeNear: (offset) =>
-      asked(async (store) => {
-        for await (const bytes of store.read(offset, new AbortController().signal)) return logHeadOf(bytes);
-        return undefined;
-      }),
-  };
-};
+export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => ({
+  newestFrom: (maxBytes) => asked(log, () => newestFrom(log.engine.line(log.spec), maxBytes)),
+  placeNear: (offset) =>
+    asked(log, async () => {
+      const { signal } = new AbortController();
+      for await (const bytes of log.engine.line(log.spec).read(offset, signal)) return logHeadOf(bytes);
+      return undefined;
+    }),
+});

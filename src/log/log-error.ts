@@ -47,6 +47,12 @@ export class LogError extends Error {
   }
 }
 
+export const inUse = (path: string): LogError =>
+  new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
+
+export const consumerInUse = (consumer: string, log: string, path = log): LogError =>
+  new LogError('consumer-in-use', `The consumer ${consumer} of the log ${log} runs already.`, { path });
+
 /** The failures in the gaps and events that a log adds to the feed's. */
 export const logMeanings = {
   paused: row({ stage: 'stream' }, 'log-paused', 'backoff', [

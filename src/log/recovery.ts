@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { type Place, startOf } from '../protocol/place.js';
 import { type Generation, placeBefore } from './lines.js';
-import { LogError, toLogError } from './log-error.js';
+import { inUse, toLogError } from './log-error.js';
 import {
   closedAfter,
   type Disk,
@@ -53,7 +53,7 @@ export const lockLog = (folder: string, { disk, lockFile }: Machine): InPlace =>
   const tip = openTip(disk, folder);
   try {
     if (lockFile(tip.fd, tip.path) && hasNoWriter(folder, disk, lockFile)) return tip;
-    throw new LogError('log-in-use', `The log ${folder} has a writer already.`, { path: folder });
+    throw inUse(folder);
   } catch (error) {
     disk.closeSync(tip.fd);
     throw error;

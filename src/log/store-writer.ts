@@ -10,13 +10,12 @@ import type { Fail } from './append.js';
 import { recordLine } from './lines.js';
 import { lineLimits, type LineStore } from './line-store.js';
 import { LineWriter } from './line-writer.js';
-import { LogError } from './log-error.js';
+import { inUse, LogError } from './log-error.js';
 import { encodeMessage, type LogHead } from './log-message.js';
 import { Recorder } from './recorder.js';
 import {
   awayMs,
   fencedOff,
-  inUse,
   isConnected$,
   refusedBy,
   type StoredLog,
@@ -60,7 +59,7 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
       try {
         const last = (await store.end()) as LogHead | undefined;
         release ??= await takeRole(log, 'writer');
-        if (release === undefined) throw inUse(log);
+        if (release === undefined) throw inUse(log.path);
         const head = claim(last, writer);
         const problem = await stored(store, head);
         const end = (await store.end()) as LogHead | undefined;
@@ -69,7 +68,7 @@ export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () =>
           return { store, head, release };
         }
         // Another one was faster.
-        if (end !== undefined && (end.gen !== last?.gen || end.writer !== last.writer)) throw inUse(log);
+        if (end !== undefined && (end.gen !== last?.gen || end.writer !== last.writer)) throw inUse(log.path);
         faults.failed(problem);
       } catch (error) {
         if (error instanceof LogError) throw error;

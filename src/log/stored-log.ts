@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { concat, type Observable, throwError } from 'rxjs';
 import { printable } from '../protocol/printable.js';
+import { warnOf } from './append.js';
 import { logErrors, LogError } from './log-error.js';
 import type { LineSpec, LineStore } from './line-store.js';
 import { refusalIn } from './refusal.js';
@@ -52,6 +53,15 @@ export const refusedBy = ({ path }: Pick<StoredLog, 'path'>, action: 'write' | '
   return new LogError(code, `Can't ${action} the log ${path}: ${printable(message)}.`, { path, advice });
 };
 
+/** Reads what a broker has, or says what it refuses. */
+export const asked = async <T>(log: StoredLog, ask: () => Promise<T>): Promise<T> => {
+  try {
+    return await ask();
+  } catch (error) {
+    throw refusedBy(log, 'read', error);
+  }
+};
+
 /** Reports what a broker refuses: at once, or if it's away for 5 s; once, until it works again. */
 export class StoreFaults {
   readonly #log: StoredLog;
@@ -86,9 +96,7 @@ export class StoreFaults {
 
 /** Repeats a request while the broker is away, until `isOver`. After 5 s a process warning says so. */
 export const persisted = async <T>(log: StoredLog, request: () => Promise<T>, isOver: () => boolean): Promise<T> => {
-  const warn = ({ message, code }: LogError): void =>
-    process.emitWarning(printable(message), { type: 'TradeFeedWarning', code });
-  const faults = new StoreFaults(log, warn);
+  const faults = new StoreFaults(log, warnOf);
   try {
     for (;;) {
       try {
@@ -142,9 +150,6 @@ export const takeRole = async (log: StoredLog, role: string): Promise<(() => voi
   subscription.unsubscribe();
   throw refusal;
 };
-
-export const inUse = ({ path }: StoredLog): LogError =>
-  new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
 
 export const fencedOff = ({ path }: StoredLog): LogError =>
   new LogError('log-fenced', `Another writer continues the log ${path}.`, {
