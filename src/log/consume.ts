@@ -25,7 +25,6 @@ import {
   type Machine,
   openInPlace,
   readInPlace,
-  readTip,
   recordsAfter,
   syncFolder,
   type Tip,
@@ -59,7 +58,7 @@ export interface Committed {
 }
 
 /** The part of a reader that `read` and consumers need. */
-export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'close'>;
+export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'end' | 'close'>;
 
 /** Where a log ends, and the generation of its writer. */
 export type LogEnd = Pick<Tip, 'gen' | 'began' | 'offset' | 'at'>;
@@ -73,8 +72,6 @@ export interface ReadableLog {
   readonly now: () => number;
   readonly openReader: (settings: ReaderSettings) => OpenedReader;
   readonly openCursor: (name: string) => Cursor | Promise<Cursor>;
-  /** Returns the end of the log, if it's known. */
-  readonly newest: (reader: OpenedReader) => LogEnd | undefined;
 }
 
 export const readableFolder = (
@@ -86,7 +83,6 @@ export const readableFolder = (
   now: machine.now,
   openReader,
   openCursor: (name) => openCursor(folder, name, machine),
-  newest: () => readTip(machine.disk, folder),
 });
 
 type Work = (records: readonly LogRecord[]) => Promise<unknown>;
@@ -188,7 +184,7 @@ const worked = async (
 const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: Place) => Committed) => {
   let [end, readAt]: [LogEnd | undefined, number] = [undefined, -Infinity];
   return (position) => {
-    if (Math.abs(log.now() - readAt) >= 100) [end, readAt] = [log.newest(reader), log.now()];
+    if (Math.abs(log.now() - readAt) >= 100) [end, readAt] = [reader.end(), log.now()];
     return { committed: position.offset, ...lagOf(position, end) };
   };
 };

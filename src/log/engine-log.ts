@@ -68,7 +68,6 @@ export const engineLog = (
       return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
     },
     openCursor: (consumer) => openStoreCursor(log, consumer),
-    newest: (reader) => (reader as StoreReader).end,
     committed: (consumer) => committedInStore(log, consumer),
     ...historyOfStore(log),
   });

@@ -4,6 +4,7 @@
 // Never: a wait although there is more to read, or a reader that stays open after its end. So an engine listens before
 // the read that finds nothing.
 import type { Place } from '../protocol/place.js';
+import type { LogEnd } from './consume.js';
 import { toLogError } from './log-error.js';
 import { type LogRecord, type ReaderSettings, Records, type WriterTip } from './records.js';
 
@@ -34,6 +35,11 @@ export abstract class RecordReader {
   /** The place after the last record of `next`; `undefined` before the first one. */
   get position(): Place | undefined {
     return this.records.position;
+  }
+
+  /** Returns the end of the log, if it's known. */
+  end(): LogEnd | undefined {
+    return this.tip();
   }
 
   /**

@@ -6,6 +6,7 @@ import type { Subscription } from 'rxjs';
 import { between, isAfter, nextOffset, type Place } from '../protocol/place.js';
 import { type LineStore, liveSubject } from './line-store.js';
 import { type LogHead, logHeadOf } from './log-message.js';
+import type { Records } from './records.js';
 import { isConnected$, type StoredLog } from './stored-log.js';
 
 /** How often the end is asked for even if no writer says that there's more, in ms. */
@@ -25,14 +26,7 @@ interface Heard {
   readonly at: number;
 }
 
-interface Parts {
-  /** The place after the last message that was read; `undefined` before the first one. */
-  readonly position: () => Place | undefined;
-  /** The same, or else the place to begin, in the line of a message. */
-  readonly placeIn: (head: LogHead) => Place | undefined;
-  /** Returns the offset to begin with; `undefined` if there's no log yet. */
-  readonly locate: (store: LineStore) => Promise<number | undefined>;
-}
+type Locate = (store: LineStore) => Promise<number | undefined>;
 
 /** `search`: it goes on at an offset. `reading`: messages follow. `end`: what follows is the next one, if it comes. */
 type State =
@@ -42,20 +36,26 @@ type State =
 
 export class StoredMessages {
   readonly #store: LineStore;
-  readonly #parts: Parts;
+  readonly #records: Pick<Records, 'position' | 'placeIn'>;
+  readonly #locate: Locate;
   readonly #closed = new AbortController();
   readonly #listening: Subscription;
   #state: State = { name: 'begin' };
-  #heard: Heard | undefined;
+  /** What is known of the end of the log. */
+  heard: Heard | undefined;
   #askedAt = -Infinity;
   #waitMs = firstWaitMs;
   /** Why nothing more can be heard. */
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor({ engine, spec }: StoredLog, parts: Parts) {
+  /**
+   * @param records - what has been read
+   * @param locate - returns the offset to begin with; `undefined` if there's no log yet
+   */
+  constructor({ engine, spec }: StoredLog, records: Pick<Records, 'position' | 'placeIn'>, locate: Locate) {
     this.#store = engine.line(spec);
-    this.#parts = parts;
+    [this.#records, this.#locate] = [records, locate];
     const error = (thrown: unknown): void => {
       this.#failure ??= { error: thrown };
       this.#wake?.();
@@ -63,11 +63,6 @@ export class StoredMessages {
     const next = (bytes: Uint8Array) => this.#hear(logHeadOf(bytes));
     this.#listening = engine.subscribe(liveSubject(spec)).subscribe({ next, error });
     this.#listening.add(isConnected$({ engine }).subscribe({ error }));
-  }
-
-  /** What is known of the end of the log. */
-  get heard(): Heard | undefined {
-    return this.#heard;
   }
 
   close(): void {
@@ -101,7 +96,7 @@ export class StoredMessages {
       }
       return undefined;
     } catch (error) {
-      const from = this.#parts.position()?.offset;
+      const from = this.#records.position?.offset;
       this.#state = from === undefined ? { name: 'begin' } : { name: 'search', from };
       throw error;
     }
@@ -118,7 +113,7 @@ export class StoredMessages {
     this.#state = state;
     const next: IteratorResult<Uint8Array, undefined> = await state.messages.next();
     if (this.#isClosed()) return undefined;
-    if (next.value === undefined) this.#state = { name: this.#parts.position() === undefined ? 'begin' : 'end' };
+    if (next.value === undefined) this.#state = { name: this.#records.position === undefined ? 'begin' : 'end' };
     else this.#waitMs = firstWaitMs;
     return next.value;
   }
@@ -126,15 +121,15 @@ export class StoredMessages {
   /** Begins to read, unless there's certainly nothing more. */
   async #begin() {
     const state = this.#state;
-    const position = this.#parts.position();
+    const position = this.#records.position;
     if (state.name === 'search') return this.#readFrom(state.from);
     if (position === undefined) {
-      const from = await this.#parts.locate(this.#store);
+      const from = await this.#locate(this.#store);
       return from === undefined ? undefined : this.#readFrom(from);
     }
     const searched = await this.#look(position);
     if (searched !== undefined) return this.#readFrom(searched);
-    const head = this.#heard?.head;
+    const head = this.heard?.head;
     return head && isAhead(head, position) ? this.#readFrom(nextOffset(position, head), true) : undefined;
   }
 
@@ -154,22 +149,22 @@ export class StoredMessages {
 
   /** Whether a writer has said that there's more. */
   #isBehind(): boolean {
-    const position = this.#parts.position();
-    const head = this.#heard?.head;
+    const position = this.#records.position;
+    const head = this.heard?.head;
     return head !== undefined && (position === undefined || isAhead(head, position));
   }
 
   #hear(head: LogHead | undefined): void {
     // A writer that was replaced may still say something.
-    if (head === undefined || (this.#heard?.head.line === head.line && this.#heard.head.gen > head.gen)) return;
-    this.#heard = { head, at: Date.now() };
+    if (head === undefined || (this.heard?.head.line === head.line && this.heard.head.gen > head.gen)) return;
+    this.heard = { head, at: Date.now() };
     this.#wake?.();
   }
 
   /** Whether a message is the next one, or after records that are certainly missing. Otherwise it's searched. */
   #isExpected(head: LogHead): boolean {
-    const place = this.#parts.placeIn(head);
-    if (between(place, head).type === 'old') return this.#parts.position() === undefined;
+    const place = this.#records.placeIn(head);
+    if (between(place, head).type === 'old') return this.#records.position === undefined;
     const from = again(place, head);
     // A search that ends where it began.
     const isMissing = this.#state.name === 'reading' && this.#state.from === from;
@@ -178,8 +173,8 @@ export class StoredMessages {
       return false;
     }
     // Until its writer says more, the message itself shows that it's alive.
-    const heard = this.#heard?.head.next;
-    if (heard === undefined || isAhead(head, heard)) this.#heard = { head, at: Date.now() };
+    const heard = this.heard?.head.next;
+    if (heard === undefined || isAhead(head, heard)) this.heard = { head, at: Date.now() };
     return true;
   }
 }

@@ -26,15 +26,11 @@ export class StoreReader extends RecordReader {
   constructor(log: StoredLog, settings: ReaderSettings) {
     super(log.path, settings, Date.now);
     this.#log = log;
-    this.#messages = new StoredMessages(log, {
-      position: () => this.position,
-      placeIn: (head) => this.records.placeIn(head),
-      locate: (store) => this.#locate(store),
-    });
+    this.#messages = new StoredMessages(log, this.records, (store) => this.#locate(store));
   }
 
-  /** The end of the log, as far as this reader knows. */
-  get end(): LogEnd | undefined {
+  /** Its time is that of the last record, not how far the feed is. */
+  override end(): LogEnd | undefined {
     const { heard } = this.#messages;
     return heard && { ...heard.head.next, began: heard.head.began };
   }

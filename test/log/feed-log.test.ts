@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { firstValueFrom, lastValueFrom, take, VirtualTimeScheduler } from 'rxjs';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
-import { consume$, type ReadableLog } from '../../src/log/consume.js';
+import { consume$, type OpenedReader, type ReadableLog } from '../../src/log/consume.js';
 import { type Place, startOf } from '../../src/protocol/place.js';
 import { disconnected, gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
@@ -161,6 +161,7 @@ describe('consume$', () => {
     let isClosed = false;
     return {
       position: startOf('a', 1),
+      end: (): ReturnType<OpenedReader['end']> => undefined,
       next: () => Promise.resolve(isClosed ? undefined : all.shift()),
       close: () => {
         isClosed = true;
@@ -172,7 +173,6 @@ describe('consume$', () => {
     now: () => 0,
     openReader: () => recordsOf([{ type: 'opened', at: 1, feed: 'market', connection: 1 }]),
     openCursor: () => ({ position: undefined, commit: () => undefined, close: () => undefined }),
-    newest: () => undefined,
     ...more,
   });
 
@@ -180,7 +180,8 @@ describe('consume$', () => {
     [undefined, 0],
     [{ gen: 0, began: 0, offset: 3, at: 9 }, 2],
   ])('tells how far it is behind if the end is %j and its place has no time', async (end, behind) => {
-    const committed$ = consume$(logOf({ newest: () => end }), 'db', done, {});
+    const reader = { ...recordsOf([opened(1)]), end: () => end };
+    const committed$ = consume$(logOf({ openReader: () => reader }), 'db', done, {});
     expect(await lastValueFrom(committed$)).toEqual({ committed: 1, behind, behindMs: 0 });
   });
 
@@ -190,9 +191,9 @@ describe('consume$', () => {
     ['a later one that began before its place', { gen: 9, began: 12, offset: 30 }, 18],
     ['a later one that has fewer records', { gen: 9, began: 12, offset: 15 }, 3],
   ])('counts what it is behind if the generation of the writer is %s', async (_, end, behind) => {
-    const reader = { ...recordsOf([opened(1)]), position: { ...startOf('a', 20, 1), gen: 7 } };
-    const log = logOf({ newest: () => ({ ...end, at: 1 }), openReader: () => reader });
-    expect(await lastValueFrom(consume$(log, 'db', done, {}))).toMatchObject({ committed: 20, behind });
+    const position = { ...startOf('a', 20, 1), gen: 7 };
+    const reader = { ...recordsOf([opened(1)]), position, end: () => ({ ...end, at: 1 }) };
+    expect(await lastValueFrom(consume$(logOf({ openReader: () => reader }), 'db', done, {}))).toMatchObject({ committed: 20, behind });
   });
 
   it('is not behind in a log whose writer file is gone', async () => {
