@@ -6,7 +6,7 @@ import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/eve
 import { relayGap, withGapIn } from '../protocol/feed-state.js';
 import type { Frame } from '../protocol/frame.js';
 import { missedBetween, nextOffset, type Place, type StoredLine } from '../protocol/place.js';
-import { type Generation, Lines, RawFrame } from './lines.js';
+import { type Generation, RawFrame } from './lines.js';
 import { LogError } from './log-error.js';
 import { newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
@@ -14,7 +14,7 @@ import { PageRecords, partBytes } from './page-records.js';
 import type { OpenedReader } from './consume.js';
 import type { ReaderSettings } from './records.js';
 import { asked, type StoredLog } from './stored-log.js';
-import { type Disk, headOf, listSegments, openSegment } from './segments.js';
+import { type Disk, headOf, listSegments, openSegment, piecesOf, readIn } from './segments.js';
 
 /** The parts of a log that its history needs. */
 export interface History {
@@ -147,7 +147,7 @@ export const historyOfFolder = (disk: Disk, folder: string): Omit<History, 'open
       try {
         const size = contentSize(disk, fd, isCompressed);
         if (size > left) {
-          const first = isCompressed ? undefined : offsetAfter(disk, fd, size - left);
+          const first = isCompressed ? undefined : offsetsAfter(disk, fd, size - left).next().value;
           return first ?? later ?? lastOffset(disk, fd, size) ?? offset;
         }
         [left, later] = [left - size, offset];
@@ -174,33 +174,23 @@ const contentSize = (disk: Disk, fd: number, isCompressed: boolean): number => {
 
 const searchBytes = 64 * 1024;
 
-/** Returns the offset of the first record behind a position of a file. */
-const offsetAfter = (disk: Disk, fd: number, position: number): number | undefined => {
-  for (let length = searchBytes; ; length *= 2) {
-    const bytes = Buffer.allocUnsafe(length);
-    const read = disk.readSync(fd, bytes, 0, length, position);
-    for (const offset of offsetsBehindFirstLine(bytes.subarray(0, read))) return offset;
-    if (read < length) return undefined;
-  }
-};
+/** The offsets of the records behind the line in which a position of a file is. */
+function* offsetsAfter(disk: Disk, fd: number, position: number): Generator<number, undefined> {
+  let isBehind = false;
+  for (const lines of piecesOf(readIn(disk, fd), position, searchBytes))
+    for (; lines.next(); isBehind = true) {
+      const scanned = isBehind ? lines.scan() : undefined;
+      if (scanned !== undefined) yield scanned.offset;
+    }
+}
 
 /** Returns the offset of the last record of a file; `undefined` if it has none. */
 const lastOffset = (disk: Disk, fd: number, size: number): number | undefined => {
   for (let length = searchBytes; ; length *= 2) {
-    const bytes = Buffer.allocUnsafe(Math.min(length, size));
-    const read = disk.readSync(fd, bytes, 0, bytes.length, size - bytes.length);
-    const last = [...offsetsBehindFirstLine(bytes.subarray(0, read))].at(-1);
+    const last = [...offsetsAfter(disk, fd, Math.max(0, size - length))].at(-1);
     if (last !== undefined || length >= size) return last;
   }
 };
-
-function* offsetsBehindFirstLine(bytes: Buffer): Generator<number> {
-  const lines = new Lines(bytes.subarray(bytes.indexOf('\n') + 1), true);
-  while (lines.next()) {
-    const scanned = lines.scan();
-    if (scanned !== undefined) yield scanned.offset;
-  }
-}
 
 /** The history of a log in a store. */
 export const historyOfStore = (log: StoredLog): Omit<History, 'openReader'> => ({

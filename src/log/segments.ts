@@ -72,7 +72,7 @@ const orIfMissing = <T>(read: () => T, missing: T): T => {
 /** Reads bytes of a file from a position on: fewer at its end. */
 type ReadAt = (position: number, length: number) => Buffer;
 
-const readIn =
+export const readIn =
   (disk: Disk, fd: number): ReadAt =>
   (position, length) => {
     const bytes = Buffer.allocUnsafe(length);
@@ -83,13 +83,13 @@ const readIn =
 const pieceBytes = 1024 * 1024;
 
 /** The complete lines of a file in pieces: a whole segment can be longer than the longest string. */
-function* piecesOf(read: ReadAt): Generator<Lines> {
-  for (let [position, length] = [0, pieceBytes]; ;) {
+export function* piecesOf(read: ReadAt, from = 0, size = pieceBytes): Generator<Lines> {
+  for (let [position, length] = [from, size]; ;) {
     const bytes = read(position, length);
     const lines = new Lines(bytes, true);
     // A longer line, or bytes after the last newline.
     if (lines.end === 0 && bytes.length < length) return;
-    length = lines.end === 0 ? length * 2 : pieceBytes;
+    length = lines.end === 0 ? length * 2 : size;
     position += lines.end;
     if (lines.end > 0) yield lines;
   }
