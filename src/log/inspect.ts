@@ -202,118 +202,106 @@ export const verifyLog = async (
     const totalBytes = files.reduce((sum, file) => sum + sizeOf(file), 0);
     const check = { bytes: 0, totalBytes, records: 0, frames: 0, tornBytes: 0 };
     const [segments, damaged]: [SegmentStatus[], DamagedLine[]] = [[], []];
-    let before: Checked | undefined;
+    let before: CheckedSegment | undefined;
     for (const file of files) {
-      const found = await checked(file, isPlain);
+      const found = openSegment(fs, file);
       // Retention was faster.
       if (found === undefined) continue;
-      if (before !== undefined) damaged.push(...missingAfter(before, found.status.offset));
-      damaged.push(...found.damaged);
-      before = found;
-      segments.push(found.status);
-      check.bytes += found.status.bytes;
-      check.records += found.records;
-      check.frames += found.status.frames;
-      check.tornBytes = found.torn;
+      before?.endsBefore(found.offset);
+      before = new CheckedSegment(found, isPlain, damaged);
+      const status = await before.read(found.fd);
+      segments.push(status);
+      check.bytes += status.bytes;
+      check.records += before.records;
+      check.frames += status.frames;
+      check.tornBytes = before.tornBytes;
       onProgress({ ...check });
     }
-    if (before !== undefined && tip !== undefined) damaged.push(...missingAfter(before, tip.offset));
+    if (tip !== undefined) before?.endsBefore(tip.offset);
     return { ...check, segments, damaged };
   } catch (cause) {
     throw toLogError('read', path, cause);
   }
 };
 
-/** `undefined` if the segment is gone. @param isPlain - whether its lines have no offsets, and the first is no header */
-const checked = async (segment: Segment, isPlain: boolean) => {
-  const found = openSegment(fs, segment);
-  if (found === undefined) return undefined;
-  const { fd, path, isCompressed, offset } = found;
-  const { size } = fs.fstatSync(fd);
-  const lines = new CheckedLines(offset, isPlain);
-  const damaged: DamagedLine[] = [];
-  const report = (problem: string | undefined, lineAt: number): void => {
-    if (problem !== undefined) damaged.push({ path, line: lines.count, lineAt, problem });
-  };
-  const file = fs.createReadStream('', { fd });
-  let rest: Buffer = Buffer.alloc(0);
-  let restAt = 0;
-  try {
-    // The loop reports an error, and ends both streams.
-    for await (const bytes of isCompressed ? pipeline(file, createGunzip(), () => undefined) : file) {
-      const complete = new Lines(Buffer.concat([rest, bytes as Buffer]), !isPlain);
-      for (let lineAt = 0; complete.next(); lineAt = complete.position)
-        report(lines.problemOf(complete.line), restAt + lineAt);
-      restAt += complete.end;
-      rest = complete.rest;
-    }
-  } catch (error) {
-    if (!isCompressed) throw error;
-    report(lines.unreadable(error as Error), restAt);
-  }
-  const { end, frames, from, to, records, isUnsure } = lines;
-  const status: SegmentStatus = { path, isCompressed, bytes: size, offset, end, frames, from, to };
-  return { status, damaged, records, isUnsure, line: lines.count + 1, lineAt: restAt, torn: rest.length };
-};
-
-/** What the lines of a segment tell, one after the other. */
-class CheckedLines {
-  readonly #offset: number;
+/** Reads the lines of a segment, one after the other, and reports those that are damaged. */
+class CheckedSegment {
+  readonly #segment: Segment;
   readonly #isPlain: boolean;
-  count = 0;
-  end: number;
-  records = 0;
-  frames = 0;
-  from: number | undefined;
-  to: number | undefined;
+  readonly #damaged: DamagedLine[];
+  /** The number of the next line, and where it begins. */
+  #line = 1;
+  #lineAt = 0;
   /** Whether the line before is damaged: it may have been several. */
-  isUnsure = false;
+  #isUnsure = false;
+  #end: number;
+  #frames = 0;
+  #from: number | undefined;
+  #to: number | undefined;
+  records = 0;
+  tornBytes = 0;
 
-  constructor(offset: number, isPlain: boolean) {
-    this.#offset = this.end = offset;
+  /** @param isPlain - whether its lines have no offsets, and the first is no header */
+  constructor(segment: Segment, isPlain: boolean, damaged: DamagedLine[]) {
+    this.#segment = segment;
     this.#isPlain = isPlain;
+    this.#damaged = damaged;
+    this.#end = segment.offset;
   }
 
-  problemOf(text: string | undefined): string | undefined {
-    this.count += 1;
-    if (this.count === 1 && !this.#isPlain) {
-      return readHeader(text)?.offset === this.#offset ? undefined : "it isn't the header of this segment";
+  async read(fd: number): Promise<SegmentStatus> {
+    const { path, isCompressed, offset } = this.#segment;
+    const { size } = fs.fstatSync(fd);
+    const file = fs.createReadStream('', { fd });
+    let rest: Buffer = Buffer.alloc(0);
+    try {
+      // The loop reports an error, and ends both streams.
+      for await (const bytes of isCompressed ? pipeline(file, createGunzip(), () => undefined) : file) {
+        const lines = new Lines(Buffer.concat([rest, bytes as Buffer]), !this.#isPlain);
+        for (let from = 0; lines.next(); from = lines.position) {
+          this.#check(lines.line);
+          this.#line += 1;
+          this.#lineAt += lines.position - from;
+        }
+        rest = lines.rest;
+      }
+    } catch (error) {
+      if (!isCompressed) throw error;
+      this.#isUnsure = true;
+      this.#report(`it can't be decompressed: ${(error as Error).message}`);
     }
-    const [expected, wasUnsure] = [this.end, this.isUnsure];
+    this.tornBytes = rest.length;
+    const [end, frames, from, to] = [this.#end, this.#frames, this.#from, this.#to];
+    return { path, isCompressed, bytes: size, offset, end, frames, from, to };
+  }
+
+  #check(text: string | undefined): void {
+    if (this.#line === 1 && !this.#isPlain) {
+      if (readHeader(text)?.offset !== this.#segment.offset) this.#report("it isn't the header of this segment");
+      return;
+    }
+    const [expected, wasUnsure] = [this.#end, this.#isUnsure];
     const record = readRecord(text, this.#isPlain ? expected : undefined);
-    this.end = Math.max(expected, record?.offset ?? expected) + 1;
-    this.isUnsure = record === undefined && !(this.#isPlain && isOther(text));
-    if (record === undefined) {
-      if (!this.isUnsure) return undefined;
-      return text === undefined ? 'its checksum is wrong' : "it isn't a record";
-    }
+    this.#end = Math.max(expected, record?.offset ?? expected) + 1;
+    this.#isUnsure = record === undefined && !(this.#isPlain && isOther(text));
+    if (this.#isUnsure) this.#report(text === undefined ? 'its checksum is wrong' : "it isn't a record");
+    if (record === undefined) return;
     this.records += 1;
-    this.frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
-    this.to = stamped(record);
-    this.from ??= this.to;
+    this.#frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
+    this.#to = stamped(record);
+    this.#from ??= this.#to;
     const isNext = record.offset === expected || (wasUnsure && record.offset > expected);
-    return isNext ? undefined : `its offset is ${record.offset}, not ${expected}`;
+    if (!isNext) this.#report(`its offset is ${record.offset}, not ${expected}`);
   }
 
-  unreadable({ message }: Error): string {
-    this.count += 1;
-    this.isUnsure = true;
-    return `it can't be decompressed: ${message}`;
+  /** Reports the records that are missing after the last line, of which the next offset tells. */
+  endsBefore(next: number): void {
+    const end = this.#end;
+    if (next > end && !this.#isUnsure)
+      this.#report(`${next - end === 1 ? `record ${end} is` : `records ${end} to ${next - 1} are`} missing`);
+  }
+
+  #report(problem: string): void {
+    this.#damaged.push({ path: this.#segment.path, line: this.#line, lineAt: this.#lineAt, problem });
   }
 }
-
-type Checked = NonNullable<Awaited<ReturnType<typeof checked>>>;
-
-/** What is missing after the last line of a segment, of which the next offset tells. */
-const missingAfter = ({ status, line, lineAt, isUnsure }: Checked, next: number): readonly DamagedLine[] => {
-  const { path, end } = status;
-  if (next <= end || isUnsure) return [];
-  return [
-    {
-      path,
-      line,
-      lineAt,
-      problem: `${next - end === 1 ? `record ${end} is` : `records ${end} to ${next - 1} are`} missing`,
-    },
-  ];
-};
