@@ -92,10 +92,14 @@ export class LogWriter {
     };
     this.#ring = ringerOf(folder);
     this.#retention = new Retention(folder, settings, machine);
-    this.#queue = new LineQueue(settings, machine.now, (place) => sealableHeader(this.#header(place)));
+    this.#queue = new LineQueue(settings, machine.now, (place) => {
+      const { after, began } = this.#generation;
+      return sealableHeader({ ...place, after, began, state: this.#recorder.stateAt(place.at) });
+    });
     this.#durable = new Durable(folder, settings.syncMs, machine.disk, {
       closed: () => this.#retention.tidy(),
-      failed: (error) => this.#unsynced(error),
+      // Never repeated: the kernel may have dropped the bytes, and the next call succeeds.
+      failed: (error) => this.#abort(toLogError('write', folder, error)),
     });
     const { tip, generation } = openLog(folder, machine);
     [this.#tip, this.#generation] = [tip, generation];
@@ -147,11 +151,6 @@ export class LogWriter {
     else this.#schedule();
   }
 
-  #header(place: Place) {
-    const { after, began } = this.#generation;
-    return { ...place, after, began, state: this.#recorder.stateAt(place.at) };
-  }
-
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight !== undefined) return;
     this.#isScheduled = true;
@@ -198,7 +197,7 @@ export class LogWriter {
     this.#durable.isDirty = true;
     this.#durable.closeComplete();
     if (this.#hasEnded) return this.#close();
-    if (this.#outage?.isPaused === true) return;
+    if (!this.#canWrite()) return;
     if (error) return this.#failed(error);
     this.#outage = undefined;
     this.#ring();
@@ -251,7 +250,7 @@ export class LogWriter {
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place with the same bytes. */
   #flush(): void {
-    if (this.#outage?.isPaused === true) return;
+    if (!this.#canWrite()) return;
     try {
       let write = this.#inFlight ?? this.#nextWrite();
       for (; write !== undefined; write = this.#nextWrite()) {
@@ -275,10 +274,11 @@ export class LogWriter {
     if (this.#hasEnded) return false;
     const { disk } = this.#machine;
     const { fd, path } = this.#tip;
+    const newest = this.#canWrite() ? this.#newest : undefined;
     try {
       if (isInPlace(disk, fd, path)) {
-        if (this.#outage?.isPaused !== true && this.#newest && this.#isCut(this.#newest))
-          this.#failed(lost('segment', this.#newest.path));
+        const isCut = newest && (newest.isCut || !isInPlace(disk, newest.fd, newest.path, newest.position));
+        if (isCut) this.#failed(lost('segment', newest.path));
       } else {
         // Without another file of the log, the whole folder is gone, and nobody has taken its place.
         const isTaken = isThere(disk, path) || listSegments(disk, this.#folder).length > 0;
@@ -293,11 +293,6 @@ export class LogWriter {
 
   #canWrite(): boolean {
     return !this.#hasEnded && this.#outage?.isPaused !== true;
-  }
-
-  /** Whether bytes that were written are no longer in the newest segment. */
-  #isCut({ fd, path, position, isCut }: Newest): boolean {
-    return isCut || !isInPlace(this.#machine.disk, fd, path, position);
   }
 
   /** A file that was cut has zeros before the next write. */
@@ -332,7 +327,7 @@ export class LogWriter {
    * it's another generation.
    */
   #repair(): void {
-    if (this.#outage?.isPaused === true) this.#look();
+    if (!this.#canWrite()) this.#look();
     const outage = this.#outage;
     if (outage?.isPaused !== true || this.#hasEnded) return;
     try {
@@ -365,11 +360,6 @@ export class LogWriter {
 
   #sync(): void {
     if (!this.#hasEnded && this.#newest !== undefined) this.#durable.sync(this.#newest.fd);
-  }
-
-  /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
-  #unsynced(error: Error): void {
-    this.#abort(toLogError('write', this.#folder, error));
   }
 
   #writeTip(closed: boolean): void {
