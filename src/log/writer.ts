@@ -52,13 +52,6 @@ interface Newest {
   isCut: boolean;
 }
 
-/** A disk that takes no lines, or has lost some. */
-interface Outage {
-  readonly from: number;
-  /** `true` while lines are only counted, `false` while the gap is being written. */
-  readonly isPaused: boolean;
-}
-
 export class LogWriter {
   readonly #folder: string;
   readonly #settings: FolderSettings;
@@ -76,7 +69,8 @@ export class LogWriter {
   #inFlight: Write | undefined;
   #isScheduled = false;
   #isTipDue = false;
-  #outage: Outage | undefined;
+  /** Since when the disk takes no lines, or has lost some, in epoch ms. `undefined` once the gap for it is written. */
+  #outageFrom: number | undefined;
   #hasEnded = false;
   #release!: () => void;
   readonly #closed = new Promise<void>((done) => (this.#release = done));
@@ -199,7 +193,7 @@ export class LogWriter {
     if (this.#hasEnded) return this.#close();
     if (!this.#canWrite()) return;
     if (error) return this.#failed(error);
-    this.#outage = undefined;
+    this.#outageFrom = undefined;
     this.#ring();
     if (this.#settings.syncMs === 0) this.#sync();
     if (this.#isTipDue) this.#writeTip(false);
@@ -262,7 +256,7 @@ export class LogWriter {
           this.#wrote(write, written + count);
         }
       }
-      this.#outage = undefined;
+      this.#outageFrom = undefined;
       this.#ring();
     } catch (error) {
       this.#failed(error);
@@ -292,7 +286,7 @@ export class LogWriter {
   }
 
   #canWrite(): boolean {
-    return !this.#hasEnded && this.#outage?.isPaused !== true;
+    return !this.#hasEnded && !this.#recorder.isLosing;
   }
 
   /** A file that was cut has zeros before the next write. */
@@ -305,9 +299,8 @@ export class LogWriter {
   /** Drops what waits: it's counted. A complete line in the file counts as stored: a reader may have seen it. */
   #failed(cause: unknown): void {
     if (this.#hasEnded) return;
-    const isReported = this.#outage !== undefined;
-    const from = this.#outage?.from ?? (this.#recorder.end.at || this.#machine.now());
-    this.#outage = { from, isPaused: true };
+    const isReported = this.#outageFrom !== undefined;
+    this.#outageFrom ??= this.#recorder.end.at || this.#machine.now();
     this.#queue.clear();
     this.#recorder.lose();
     if (!isReported) this.#fail(toLogError('write', this.#folder, cause));
@@ -317,7 +310,7 @@ export class LogWriter {
   #abort(error: LogError): void {
     if (this.#hasEnded) return;
     this.#queue.clear();
-    this.#outage ??= { from: this.#machine.now(), isPaused: true };
+    this.#outageFrom ??= this.#machine.now();
     this.#stop();
     this.#fail(error, false);
   }
@@ -328,8 +321,7 @@ export class LogWriter {
    */
   #repair(): void {
     if (!this.#canWrite()) this.#look();
-    const outage = this.#outage;
-    if (outage?.isPaused !== true || this.#hasEnded) return;
+    if (this.#canWrite() || this.#hasEnded) return;
     try {
       const { disk } = this.#machine;
       const isHere = this.#newest !== undefined && isInPlace(disk, this.#newest.fd, this.#newest.path);
@@ -338,11 +330,9 @@ export class LogWriter {
       this.#generation = takeGeneration(this.#folder, this.#machine, this.#tip, this.#generation);
       if (this.#newest !== undefined) this.#durable.complete(this.#newest.fd);
       this.#newest = undefined;
-      this.#outage = { ...outage, isPaused: false };
-      this.#recorder.goOn(placeOf(this.#generation), outage.from);
+      this.#recorder.goOn(placeOf(this.#generation), this.#outageFrom);
     } catch (error) {
       // The next attempt is in a second, unless another writer has the log.
-      this.#outage = { ...outage, isPaused: true };
       this.#recorder.lose();
       if (error instanceof LogError && error.code === 'log-in-use') this.#abort(fenced(this.#tip.path));
     }
@@ -363,7 +353,7 @@ export class LogWriter {
   }
 
   #writeTip(closed: boolean): void {
-    if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outage !== undefined) return;
+    if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outageFrom !== undefined) return;
     const { now } = this.#machine;
     const { maxBytes, maxAgeMs } = this.#settings;
     const { line, gen, began } = this.#generation;
@@ -403,7 +393,7 @@ export class LogWriter {
     const { disk } = this.#machine;
     this.#durable.closeComplete();
     try {
-      if (this.#newest !== undefined && this.#outage === undefined) this.#durable.syncNow(this.#newest.fd);
+      if (this.#newest !== undefined && this.#outageFrom === undefined) this.#durable.syncNow(this.#newest.fd);
       this.#writeTip(true);
     } catch (cause) {
       this.#fail(toLogError('write', this.#folder, cause), false);
