@@ -19,6 +19,7 @@ import {
 import { debug } from '../feed/diagnostics.js';
 import { frameOf } from '../operators/items/item.js';
 import { printable } from '../protocol/printable.js';
+import type { ReadableLog } from './consume.js';
 import { closes } from './lock.js';
 import type { LogError } from './log-error.js';
 import type { AppendOptions } from './options.js';
@@ -35,10 +36,7 @@ interface Writer {
 export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 
 /** What `append` needs of a log. */
-export interface Appendable {
-  readonly path: string;
-  /** Leads to the log, unless it's a folder. */
-  readonly connection?: object;
+export interface Appendable extends Pick<ReadableLog, 'path' | 'connection'> {
   /** Opens a writer. @param isOver - whether nobody needs it any more */
   readonly openWriter: (fail: Fail, isOver: () => boolean) => Writer | Promise<Writer>;
   readonly onError: NonNullable<AppendOptions['onError']>;

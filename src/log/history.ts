@@ -11,14 +11,12 @@ import { LogError } from './log-error.js';
 import { newestFrom } from './line-store.js';
 import { logHeadOf } from './log-message.js';
 import { PageRecords, partBytes } from './page-records.js';
-import type { OpenedReader } from './consume.js';
-import type { ReaderSettings } from './records.js';
+import type { OpenedReader, ReadableLog } from './consume.js';
 import { asked, type StoredLog } from './stored-log.js';
 import { type Disk, headOf, listSegments, openSegment, piecesOf, readIn } from './segments.js';
 
 /** The parts of a log that its history needs. */
-export interface History {
-  readonly openReader: (settings: ReaderSettings) => OpenedReader;
+export interface History extends Pick<ReadableLog, 'openReader'> {
   /** Returns the offset at which the newest `bytes` of the log begin; `undefined` if it has no more than that. */
   readonly newestFrom: (bytes: number) => number | undefined | Promise<number | undefined>;
   /** Returns a place of the log that isn't after an offset, or only after a generation that ended before it. */

@@ -8,16 +8,7 @@ import type { Place } from '../protocol/place.js';
 import { isOther, Lines, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
 import { isGone } from './records.js';
-import {
-  filesOf,
-  headOf,
-  isFile,
-  listSegments,
-  openSegment,
-  readTip,
-  scanFile,
-  type Segment,
-} from './segments.js';
+import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {

@@ -217,8 +217,10 @@ export class LogReader extends RecordReader {
     this.#listedAt = -Infinity;
     const segment = openSegment(disk, listed);
     if (segment === undefined) {
-      this.#missed(listed);
-      return;
+      // Retention was faster: the next listing has other names.
+      this.#misses += 1;
+      if (this.#misses <= maxMisses) return;
+      throw new LogError('log-corrupt', `${listed.path} can't be opened: it leads nowhere.`, { path: listed.path });
     }
     this.#misses = 0;
     if (this.#current?.isTorn === true) this.records.torn(this.#current);
@@ -238,13 +240,6 @@ export class LogReader extends RecordReader {
     this.#current = { ...segment, ...state, fd, bytes };
     this.#lines = undefined;
     if (this.#isFile) this.records.beginFile();
-  }
-
-  /** Retention was faster: the next listing has other names. */
-  #missed({ path }: Segment): void {
-    this.#misses += 1;
-    if (this.#misses > maxMisses)
-      throw new LogError('log-corrupt', `${path} can't be opened: it leads nowhere.`, { path });
   }
 
   protected take(max: number): void {

@@ -164,7 +164,11 @@ export class Records {
     // Lines after a damaged header may be those of another generation, with offsets that the reader has.
     const isDamaged = this.#gen === undefined && this.#damagedAt !== undefined;
     this.#gen = head.gen;
-    if (answer.type === 'old') return this.#join(head);
+    if (answer.type === 'old') {
+      // It reads from before the place to begin.
+      [this.#place, this.#state] = [placeOf(head), stateOf(head.state)];
+      return true;
+    }
     const isNext = answer.type === 'next';
     const isAhead = 'surplus' in answer && answer.surplus > 0;
     // A log without a record has no gap for those that it has lost.
@@ -193,12 +197,6 @@ export class Records {
 
   #withSurplus(place: Place): Place {
     return this.#surplus > 0 ? { ...place, frames: place.frames + this.#surplus } : place;
-  }
-
-  /** Begins to read before the place to begin. */
-  #join(head: Head & Pick<SegmentHead, 'state'>): true {
-    [this.#place, this.#state] = [placeOf(head), stateOf(head.state)];
-    return true;
   }
 
   /** The place to begin, if it's an offset. */
@@ -303,12 +301,6 @@ export class Records {
     if (isEmitted) this.#add(logGap('damaged', Math.min(place.at || at, at), at));
   }
 
-  #damagedEnd(): void {
-    const { offset, at, line } = (this.#place ??= startOf(''));
-    // A file has counted its damaged lines already.
-    this.#damage(line === '' ? offset : offset + 1, at || this.#now(), false);
-  }
-
   /** Adds an event that the log doesn't have. */
   #add(event: LifecycleEvent, position = this.#place): void {
     this.#out.push({ ...event, offset: undefined, position });
@@ -365,7 +357,11 @@ export class Records {
   atEnd(readTip: () => WriterTip | undefined): void {
     const { from, follow } = this.#settings;
     // A reader that follows adds the gap with the next record, whose offset says how many are gone.
-    if (this.#damagedAt !== undefined && !follow) this.#damagedEnd();
+    if (this.#damagedAt !== undefined && !follow) {
+      const { offset, at, line } = (this.#place ??= startOf(''));
+      // A file has counted its damaged lines already.
+      this.#damage(line === '' ? offset : offset + 1, at || this.#now(), false);
+    }
     if (this.#place === undefined) return;
     const { offset } = this.#place;
     if (this.#isBefore !== undefined && typeof from === 'object' && 'offset' in from) {

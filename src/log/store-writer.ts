@@ -13,15 +13,7 @@ import { LineWriter } from './line-writer.js';
 import { inUse, LogError } from './log-error.js';
 import { encodeMessage, type LogHead } from './log-message.js';
 import { Recorder } from './recorder.js';
-import {
-  awayMs,
-  fencedOff,
-  isConnected$,
-  refusedBy,
-  type StoredLog,
-  StoreFaults,
-  takeRole,
-} from './stored-log.js';
+import { awayMs, fencedOff, isConnected$, refusedBy, type StoredLog, StoreFaults, takeRole } from './stored-log.js';
 
 const batchMs = 16;
 const batchBytes = 256 * 1024;

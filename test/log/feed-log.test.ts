@@ -193,7 +193,10 @@ describe('consume$', () => {
   ])('counts what it is behind if the generation of the writer is %s', async (_, end, behind) => {
     const position = { ...startOf('a', 20, 1), gen: 7 };
     const reader = { ...recordsOf([opened(1)]), position, end: () => ({ ...end, at: 1 }) };
-    expect(await lastValueFrom(consume$(logOf({ openReader: () => reader }), 'db', done, {}))).toMatchObject({ committed: 20, behind });
+    expect(await lastValueFrom(consume$(logOf({ openReader: () => reader }), 'db', done, {}))).toMatchObject({
+      committed: 20,
+      behind,
+    });
   });
 
   it('is not behind in a log whose writer file is gone', async () => {
