@@ -84,6 +84,8 @@ interface LineAt {
 
 export class Records {
   readonly #settings: ReaderSettings;
+  /** The place to begin, if it's an offset. */
+  readonly #requested: Place | undefined;
   readonly #now: () => number;
   /** The place after the last record; `undefined` before the first header. After damage, NaN up to the next header. */
   #place: Place | undefined;
@@ -105,9 +107,10 @@ export class Records {
     this.#settings = settings;
     this.#now = now;
     const { from } = settings;
-    if (typeof from === 'object')
-      this.#isBefore = 'offset' in from ? (offset) => offset < from.offset : (_, at) => at < from.time;
-    else this.#isBefore = () => from === 'latest';
+    const isPlace = typeof from === 'object' && 'offset' in from;
+    this.#requested = isPlace ? placeOf(from) : undefined;
+    if (isPlace) this.#isBefore = (offset) => offset < from.offset;
+    else this.#isBefore = typeof from === 'object' ? (_, at) => at < from.time : () => from === 'latest';
   }
 
   /** The place after the last record; `undefined` before the first header. */
@@ -143,7 +146,7 @@ export class Records {
     const header = readHeader(line);
     if (header === undefined) {
       this.damaged(where);
-      const begins = this.#requested() ?? { ...startOf('', first), frames: first === 0 ? 0 : NaN };
+      const begins = this.#requested ?? { ...startOf('', first), frames: first === 0 ? 0 : NaN };
       this.#place ??= begins;
       // In front of its first record nothing is unknown yet.
       if (this.#place.offset < first) this.#place = { ...this.#place, frames: NaN };
@@ -187,7 +190,7 @@ export class Records {
 
   /** The place after the last record, or else the place to begin, in the line of a message. */
   placeIn({ line, gen }: Head): Place | undefined {
-    const requested = this.#isBefore && this.#requested();
+    const requested = this.#isBefore && this.#requested;
     // Those of a later generation may come after the place to begin, although their offsets are lower.
     const isLater = requested !== undefined && requested.gen > 0 && gen > requested.gen;
     const known = isLater ? requested : (this.#place ?? requested);
@@ -197,12 +200,6 @@ export class Records {
 
   #withSurplus(place: Place): Place {
     return this.#surplus > 0 ? { ...place, frames: place.frames + this.#surplus } : place;
-  }
-
-  /** The place to begin, if it's an offset. */
-  #requested(): Place | undefined {
-    const { from } = this.#settings;
-    return typeof from === 'object' && 'offset' in from ? placeOf(from) : undefined;
   }
 
   /**
@@ -291,9 +288,8 @@ export class Records {
 
   /** The records before an offset can't be read: emits a gap, unless all of them are before the place to begin. */
   #damage(offset: number, at: number, isBefore: boolean): void {
-    const { from } = this.#settings;
     const place = this.#place as Place;
-    const isWanted = !(typeof from === 'object' && 'offset' in from) || offset > from.offset;
+    const isWanted = this.#requested === undefined || offset > this.#requested.offset;
     const isEmitted = this.#isBefore === undefined || (!isBefore && isWanted);
     if (isEmitted) this.#begin();
     this.#damagedAt = undefined;
@@ -364,9 +360,9 @@ export class Records {
     }
     if (this.#place === undefined) return;
     const { offset } = this.#place;
-    if (this.#isBefore !== undefined && typeof from === 'object' && 'offset' in from) {
+    if (this.#isBefore !== undefined && this.#requested !== undefined) {
       // With the id of its line, a power failure has removed only what this reader has received.
-      const isUnknown = offset < from.offset && !from.line;
+      const isUnknown = offset < this.#requested.offset && !this.#requested.line;
       const at = this.#place.at || this.#now();
       this.#begin();
       if (isUnknown) this.#add(logGap('behind', at, at));
