@@ -187,8 +187,32 @@ const paced = (
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new ReplaySubject<void>(1);
+  const dueMs = schedule(speed);
   let reader: OpenedReader | undefined;
-  const batches = batchesOf(() => (reader = open()), speed, scheduler, closed);
+  const batches = (async function* (): AsyncGenerator<readonly LogRecord[], void, void> {
+    reader = open();
+    let startedAt: number | undefined;
+    try {
+      for (let records = await reader.next(); records !== undefined; records = await reader.next()) {
+        if (speed === Infinity) {
+          yield records;
+          continue;
+        }
+        startedAt ??= scheduler.now();
+        const due = records.map((record) => dueMs(timeOf(record) as number));
+        for (let from = 0; from < records.length;) {
+          const now = scheduler.now() - startedAt;
+          let to = from;
+          while ((due[to] ?? Infinity) <= now) to += 1;
+          if (to > from) yield records.slice(from, to);
+          else if (!(await waited((due[from] as number) - now, scheduler, closed))) return;
+          from = to;
+        }
+      }
+    } finally {
+      reader.close();
+    }
+  })();
   // `return` of a generator would wait for its `next`.
   const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
     reader?.close();
@@ -197,37 +221,6 @@ const paced = (
   };
   return { next: () => batches.next(), return: end };
 };
-
-async function* batchesOf(
-  open: () => OpenedReader,
-  speed: number,
-  scheduler: SchedulerLike,
-  closed: Observable<void>,
-): AsyncGenerator<readonly LogRecord[], void, void> {
-  const reader = open();
-  const dueMs = schedule(speed);
-  let startedAt: number | undefined;
-  try {
-    for (let records = await reader.next(); records !== undefined; records = await reader.next()) {
-      if (speed === Infinity) {
-        yield records;
-        continue;
-      }
-      startedAt ??= scheduler.now();
-      const due = records.map((record) => dueMs(timeOf(record) as number));
-      for (let from = 0; from < records.length;) {
-        const now = scheduler.now() - startedAt;
-        let to = from;
-        while ((due[to] ?? Infinity) <= now) to += 1;
-        if (to > from) yield records.slice(from, to);
-        else if (!(await waited((due[from] as number) - now, scheduler, closed))) return;
-        from = to;
-      }
-    }
-  } finally {
-    reader.close();
-  }
-}
 
 /** Resolves with `false` if the reader is closed in the meantime. */
 const waited = (ms: number, scheduler: SchedulerLike, closed: Observable<void>): Promise<boolean> =>
