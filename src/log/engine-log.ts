@@ -5,7 +5,7 @@ import { LogError } from './log-error.js';
 import { logHeadOf } from './log-message.js';
 import { bytesRule, folderDefaults } from './options.js';
 import { committedInStore, openStoreCursor } from './store-cursor.js';
-import { type LogEngine, type StoredLog, StoreFaults } from './stored-log.js';
+import type { LogEngine, StoredLog } from './stored-log.js';
 import { StoreReader } from './store-reader.js';
 import { StoreWriter, takeLog } from './store-writer.js';
 
@@ -63,10 +63,7 @@ export const engineLog = (
     connection: broker.connection,
     now: Date.now,
     openReader: (settings) => new StoreReader(log, settings),
-    openWriter: async (fail, isOver) => {
-      const faults = new StoreFaults(log, (error) => fail(error));
-      return new StoreWriter(log, await takeLog(log, faults, isOver), maxWaitingBytes, fail);
-    },
+    openWriter: async (fail, isOver) => new StoreWriter(log, await takeLog(log, fail, isOver), maxWaitingBytes, fail),
     openCursor: (consumer) => openStoreCursor(log, consumer),
     committed: (consumer) => committedInStore(log, consumer),
     ...historyOfStore(log),

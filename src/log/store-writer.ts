@@ -38,7 +38,8 @@ const noBody = new Uint8Array();
  * @param isOver - whether nobody needs it any more
  * @throws LogError with the code `log-in-use` if another writer has it
  */
-export const takeLog = async (log: StoredLog, faults: StoreFaults, isOver: () => boolean): Promise<Taken> => {
+export const takeLog = async (log: StoredLog, fail: Fail, isOver: () => boolean): Promise<Taken> => {
+  const faults = new StoreFaults(log, (error) => fail(error));
   const writer = randomBytes(6).toString('hex');
   const store = log.engine.line(log.spec);
   let release: (() => void) | undefined;

@@ -3,6 +3,7 @@
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
 // gap.
+import { noop } from 'rxjs';
 import type { Place } from '../protocol/place.js';
 import { tryCall } from '../protocol/type-guards.js';
 import type { Fail } from './append.js';
@@ -72,8 +73,8 @@ export class LogWriter {
   /** Since when the disk takes no lines, or has lost some, in epoch ms. `undefined` once the gap for it is written. */
   #outageFrom: number | undefined;
   #hasEnded = false;
-  #release!: () => void;
-  readonly #closed = new Promise<void>((done) => (this.#release = done));
+  /** Says that the last write is back, if somebody waits for it. */
+  #release = noop;
   readonly #stops: readonly (() => void)[];
 
   /** @param fail - called for each failure of the disk; if it returns `false`, the writer ends, else it repairs */
@@ -383,7 +384,7 @@ export class LogWriter {
     this.#hasEnded = true;
     for (const stop of this.#stops) stop();
     this.#retention.end();
-    if (this.#inFlight !== undefined) closes(this.#folder, this.#closed);
+    if (this.#inFlight !== undefined) closes(this.#folder, new Promise<void>((done) => (this.#release = done)));
     this.#close();
   }
 
