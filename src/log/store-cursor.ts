@@ -6,13 +6,7 @@ import { jsonIn } from './lines.js';
 import { consumerInUse } from './log-error.js';
 import { asked, persisted, type StoredLog, takeRole } from './stored-log.js';
 
-interface Entry {
-  readonly position: Place | undefined;
-  readonly revision: number | undefined;
-  readonly text: string | undefined;
-}
-
-const readCursor = async (log: StoredLog, consumer: string): Promise<Entry> => {
+const readCursor = async (log: StoredLog, consumer: string) => {
   const key = log.cursorKey(consumer);
   const { value: text, revision } = (await log.engine.read(key)) ?? {};
   const isThere = text !== undefined;
@@ -32,20 +26,19 @@ export const openStoreCursor = async (log: StoredLog, consumer: string): Promise
   const release = await persist(() => takeRole(log, `consumer.${consumer}`));
   if (release === undefined) throw consumerInUse(consumer, path);
   const owner = randomUUID();
-  let known: Entry | undefined;
+  let revision: number | undefined;
   const set = async (next: Place | undefined): Promise<void> => {
     const text = JSON.stringify({ ...next, owner });
-    const revision = await persist(() => engine.compareAndSet(log.cursorKey(consumer), text, known?.revision));
-    known = { position: next, revision, text };
+    revision = await persist(() => engine.compareAndSet(log.cursorKey(consumer), text, revision));
     if (revision !== undefined) return;
     const stored = await persist(() => readCursor(log, consumer));
     // Otherwise only the confirmation was lost.
     if (stored.text !== text) throw consumerInUse(consumer, path);
-    known = stored;
+    revision = stored.revision;
   };
   try {
-    known = await persist(() => readCursor(log, consumer));
-    const { position } = known;
+    const { position, ...known } = await persist(() => readCursor(log, consumer));
+    revision = known.revision;
     // From now on, a suspended process that had this name before can't commit.
     await set(position);
     let committing: Promise<void> = Promise.resolve();

@@ -2,7 +2,7 @@
 //
 // In: where to begin, the store, and what the writer says live. Out: messages in order; at the end, none for now.
 // Never: a message that only was on its way to the store, or a search where the next message follows.
-import type { Subscription } from 'rxjs';
+import { firstValueFrom, merge, Subject, type Subscription, timer } from 'rxjs';
 import { between, isAfter, nextOffset, type Place } from '../protocol/place.js';
 import { type LineStore, liveSubject } from './line-store.js';
 import { type LogHead, logHeadOf } from './log-message.js';
@@ -28,9 +28,9 @@ interface Heard {
 
 type Locate = (store: LineStore) => Promise<number | undefined>;
 
-/** `search`: it goes on at an offset. `reading`: messages follow. `end`: what follows is the next one, if it comes. */
+/** `search`: it goes on at an offset. `reading`: messages follow. `waiting`: it begins, or follows what was read. */
 type State =
-  | { readonly name: 'begin' | 'end' }
+  | { readonly name: 'waiting' }
   | { readonly name: 'search'; readonly from: number }
   | { readonly name: 'reading'; readonly messages: AsyncIterator<Uint8Array>; readonly from: number | undefined };
 
@@ -39,15 +39,15 @@ export class StoredMessages {
   readonly #records: Pick<Records, 'position' | 'placeIn'>;
   readonly #locate: Locate;
   readonly #closed = new AbortController();
+  readonly #wake$ = new Subject<void>();
   readonly #listening: Subscription;
-  #state: State = { name: 'begin' };
+  #state: State = { name: 'waiting' };
   /** What is known of the end of the log. */
   heard: Heard | undefined;
   #askedAt = -Infinity;
   #waitMs = firstWaitMs;
   /** Why nothing more can be heard. */
   #failure: { readonly error: unknown } | undefined;
-  #wake: (() => void) | undefined;
 
   /**
    * @param records - what has been read
@@ -58,7 +58,7 @@ export class StoredMessages {
     [this.#records, this.#locate] = [records, locate];
     const error = (thrown: unknown): void => {
       this.#failure ??= { error: thrown };
-      this.#wake?.();
+      this.#wake$.next();
     };
     const next = (bytes: Uint8Array) => this.#hear(logHeadOf(bytes));
     this.#listening = engine.subscribe(liveSubject(spec)).subscribe({ next, error });
@@ -68,22 +68,14 @@ export class StoredMessages {
   close(): void {
     this.#closed.abort();
     this.#listening.unsubscribe();
-    this.#wake?.();
+    this.#wake$.next();
   }
 
   /** Resolves when there may be more to read, and once it's closed. */
-  woken(): Promise<void> {
+  async woken(): Promise<void> {
     const ms = this.#isBehind() ? this.#waitMs : maxWaitMs;
     this.#waitMs = Math.min(2 * this.#waitMs, maxWaitMs);
-    return new Promise((done) => {
-      const timer = setTimeout(done, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        this.#wake = undefined;
-        done();
-      };
-      if (this.#failure !== undefined || this.#closed.signal.aborted) this.#wake();
-    });
+    if (this.#failure === undefined && !this.#isClosed()) await firstValueFrom(merge(this.#wake$, timer(ms)));
   }
 
   /** Resolves with the next message, or with `undefined` at the end. Rejects if the store can't be read: it goes on later. */
@@ -97,7 +89,7 @@ export class StoredMessages {
       return undefined;
     } catch (error) {
       const from = this.#records.position?.offset;
-      this.#state = from === undefined ? { name: 'begin' } : { name: 'search', from };
+      this.#state = from === undefined ? { name: 'waiting' } : { name: 'search', from };
       throw error;
     }
   }
@@ -113,7 +105,7 @@ export class StoredMessages {
     this.#state = state;
     const next: IteratorResult<Uint8Array, undefined> = await state.messages.next();
     if (this.#isClosed()) return undefined;
-    if (next.value === undefined) this.#state = { name: this.#records.position === undefined ? 'begin' : 'end' };
+    if (next.value === undefined) this.#state = { name: 'waiting' };
     else this.#waitMs = firstWaitMs;
     return next.value;
   }
@@ -158,7 +150,7 @@ export class StoredMessages {
     // A writer that was replaced may still say something.
     if (head === undefined || (this.heard?.head.line === head.line && this.heard.head.gen > head.gen)) return;
     this.heard = { head, at: Date.now() };
-    this.#wake?.();
+    this.#wake$.next();
   }
 
   /** Whether a message is the next one, or after records that are certainly missing. Otherwise it's searched. */
