@@ -74,17 +74,6 @@ export interface ReadableLog {
   readonly openCursor: (name: string) => Cursor | Promise<Cursor>;
 }
 
-export const readableFolder = (
-  folder: string,
-  machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>,
-  openReader: ReadableLog['openReader'],
-): ReadableLog => ({
-  path: folder,
-  now: machine.now,
-  openReader,
-  openCursor: (name) => openCursor(folder, name, machine),
-});
-
 type Work = (records: readonly LogRecord[]) => Promise<unknown>;
 
 export const consume$ = (
@@ -208,7 +197,7 @@ export interface Cursor {
 const cursorPath = (folder: string, name: string): string => join(folder, 'cursors', `${name}.json`);
 
 /** @throws LogError with the code `consumer-in-use`, `log-corrupt` or `log-write-failed` */
-const openCursor = (folder: string, name: string, { disk, lockFile }: Pick<Machine, 'disk' | 'lockFile'>): Cursor => {
+export const openCursor = (folder: string, name: string, { disk, lockFile }: Machine): Cursor => {
   const path = cursorPath(folder, name);
   let file: InPlace | undefined;
   try {

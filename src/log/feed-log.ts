@@ -27,8 +27,8 @@ import {
   committedIn,
   consume$,
   type ConsumeOptions,
+  openCursor,
   type OpenedReader,
-  readableFolder,
   type ReadableLog,
 } from './consume.js';
 import {
@@ -108,9 +108,12 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
   const folder = absolutePath(target);
   const settings = folderSettings(options);
   const log = logOf({
-    ...readableFolder(folder, machine, (reading) => openReader(folder, reading)),
-    ...historyOfFolder(fs, folder),
+    path: folder,
+    now: machine.now,
+    openReader: (reading) => openReader(folder, reading),
     openWriter: (fail) => openWriter(folder, settings, fail),
+    openCursor: (name) => openCursor(folder, name, machine),
+    ...historyOfFolder(fs, folder),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
   });
   // The owner of a cluster opens its log between two frames.

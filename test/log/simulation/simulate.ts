@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { type SchedulerLike, Subscription } from 'rxjs';
 import { createLifecycle, type Lifecycle } from '../../../src/feed/lifecycle.js';
 import { Bell } from '../../../src/log/bell.js';
-import { committedIn, consume$, readableFolder } from '../../../src/log/consume.js';
+import { committedIn, consume$, openCursor } from '../../../src/log/consume.js';
 import type { FolderSettings } from '../../../src/log/options.js';
 import { LogReader } from '../../../src/log/reader.js';
 import type { From, LogRecord, ReaderSettings } from '../../../src/log/records.js';
@@ -314,8 +314,9 @@ class Simulation {
       batch.isDone = process.isAlive;
     };
     const openReader = (options: ReaderSettings) => (position = this.#reader(process, options));
-    const place = readableFolder(process.folder, machine, openReader);
-    const subscription = consume$(place, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
+    const { folder } = process;
+    const log = { path: folder, now: machine.now, openReader, openCursor: () => openCursor(folder, 'db', machine) };
+    const subscription = consume$(log, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
       next: ({ committed }) => {
         if (!process.isAlive) return;
         this.#timeline.note(`commits ${committed}`);
