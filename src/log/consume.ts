@@ -17,7 +17,7 @@ import { placeOf } from './lines.js';
 import { closes, onceClosed } from './lock.js';
 import { consumerInUse, LogError, toLogError } from './log-error.js';
 import type { RecordReader } from './record-reader.js';
-import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
+import { type From, fromRule, type LogEnd, type LogRecord, type ReaderSettings } from './records.js';
 import {
   type Disk,
   type InPlace,
@@ -27,7 +27,6 @@ import {
   readInPlace,
   recordsAfter,
   syncFolder,
-  type Tip,
 } from './segments.js';
 
 /** The options of {@link FeedLog.consume$}. */
@@ -59,9 +58,6 @@ export interface Committed {
 
 /** The part of a reader that `read` and consumers need. */
 export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'end' | 'close'>;
-
-/** Where a log ends, and the generation of its writer. */
-export type LogEnd = Pick<Tip, 'gen' | 'began' | 'offset' | 'at'>;
 
 /** The part of a log that `read` and consumers need. The log is a folder, or on a server. */
 export interface ReadableLog {

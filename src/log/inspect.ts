@@ -3,11 +3,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { committedIn, lagOf, type LogEnd } from './consume.js';
+import { committedIn, lagOf } from './consume.js';
 import type { Place } from '../protocol/place.js';
 import { isOther, Lines, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
-import { isGone } from './records.js';
+import { isGone, type LogEnd } from './records.js';
 import { filesOf, headOf, isFile, listSegments, openSegment, readTip, scanFile, type Segment } from './segments.js';
 
 /** One file of a log. */

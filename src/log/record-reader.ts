@@ -4,9 +4,8 @@
 // Never: a wait although there is more to read, or a reader that stays open after its end. So an engine listens before
 // the read that finds nothing.
 import type { Place } from '../protocol/place.js';
-import type { LogEnd } from './consume.js';
 import { toLogError } from './log-error.js';
-import { type LogRecord, type ReaderSettings, Records, type WriterTip } from './records.js';
+import { type LogEnd, type LogRecord, type ReaderSettings, Records, type WriterTip } from './records.js';
 
 export abstract class RecordReader {
   protected readonly path: string;

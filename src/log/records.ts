@@ -72,6 +72,9 @@ export interface ReaderSettings {
 /** What a writer says about the end of a log. */
 export type WriterTip = Omit<Tip, 'pid'>;
 
+/** Where a log ends, and the generation of its writer. */
+export type LogEnd = Pick<Tip, 'gen' | 'began' | 'offset' | 'at'>;
+
 /** Whether a writer has ended, or doesn't respond: it hasn't written its tip for 2 s. */
 export const isGone = ({ closed, writtenAt }: WriterTip, now: number): boolean => closed || now - writtenAt > 2_000;
 

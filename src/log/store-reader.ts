@@ -7,8 +7,7 @@ import type { LineStore } from './line-store.js';
 import { LogError } from './log-error.js';
 import { bodyOf, type LogHead } from './log-message.js';
 import { RecordReader } from './record-reader.js';
-import { damageAt, type ReaderSettings, type WriterTip } from './records.js';
-import type { LogEnd } from './consume.js';
+import { damageAt, type LogEnd, type ReaderSettings, type WriterTip } from './records.js';
 import { StoredMessages } from './store-messages.js';
 import { awayMs, refusedBy, type StoredLog } from './stored-log.js';
 
