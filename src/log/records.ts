@@ -148,7 +148,7 @@ export class Records {
   header(line: string | undefined, first: number, where: LineAt): void {
     const header = readHeader(line);
     if (header === undefined) {
-      this.damaged(where);
+      this.#damagedLine(where);
       const begins = this.#requested ?? { ...startOf('', first), frames: first === 0 ? 0 : NaN };
       this.#place ??= begins;
       // In front of its first record nothing is unknown yet.
@@ -225,20 +225,18 @@ export class Records {
     for (const [n, event] of events.entries()) this.#add(event, n < events.indexOf(gap) ? before : this.#place);
   }
 
-  /** Returns whether the line is a record. */
-  line(lines: Lines, where: LineAt): boolean {
+  line(lines: Lines, where: LineAt): void {
     const { offset: next } = this.#place as Place;
     const scanned = lines.scan();
-    if (scanned === undefined) return this.damaged(where);
+    if (scanned === undefined) return this.#damagedLine(where);
     const { offset, at, event } = scanned;
-    if (offset < next) return false;
+    if (offset < next) return;
     const isSkipped = event === undefined && this.#isBefore?.(offset, at) === true;
     // Frames before the place to begin aren't parsed.
     const raw = this.#settings.isRaw === true && !isSkipped ? (lines.raw(scanned) as Recorded | undefined) : undefined;
     const record = isSkipped ? undefined : (event ?? raw ?? lines.frame(scanned));
-    if (record === undefined && !isSkipped) return this.damaged(where);
-    this.#record(record, offset, at);
-    return true;
+    if (record === undefined && !isSkipped) this.#damagedLine(where);
+    else this.#record(record, offset, at);
   }
 
   /** A line of a file: its offset is its number. */
@@ -250,7 +248,7 @@ export class Records {
     this.#place = { ...place, offset: offset + 1 };
     if (isOther(line)) return;
     if (offset === 0) throw notALog(where.path);
-    this.damaged(where);
+    this.#damagedLine(where);
   }
 
   /** @param record - `undefined` for a frame before the place to begin */
@@ -322,11 +320,9 @@ export class Records {
     this.#addStatus();
   }
 
-  /** Returns `false`. */
-  damaged(where: LineAt): false {
+  #damagedLine(where: LineAt): void {
     if (this.#settings.onDamage === 'error') throw damageAt(where);
     this.#damagedAt ??= where;
-    return false;
   }
 
   /** The last line of a segment has no end. It is damage if the next segment doesn't begin with its offset. */
