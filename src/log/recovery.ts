@@ -17,22 +17,15 @@ import {
   syncFolder,
 } from './segments.js';
 
-/** A log that this process has locked. */
-export interface Opened {
-  readonly tip: InPlace;
-  /** The generation of this writer, at the end of the log. */
-  readonly generation: Generation;
-}
-
 const { O_RDWR } = constants;
 
 /**
- * Locks a log and finds its end. The writer then begins a new segment: it never appends to an old one, because a reader
+ * Locks a log and takes a generation at its end. The writer then begins a new segment: it never appends to an old one, because a reader
  * may hold the torn bytes at its end.
  *
  * @throws LogError with the code `log-in-use` or `log-write-failed`
  */
-export const openLog = (folder: string, machine: Machine): Opened => {
+export const openLog = (folder: string, machine: Machine): { tip: InPlace; generation: Generation } => {
   let tip: InPlace | undefined;
   try {
     tip = lockLog(folder, machine);

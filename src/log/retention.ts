@@ -44,13 +44,6 @@ export const looked = (before: Clocks | undefined, wall: number, monotonic: numb
 export const isBelieved = ({ monotonic, since }: Clocks, maxAgeMs: number): boolean =>
   monotonic - since >= Math.min(stayMs, maxAgeMs);
 
-/** A file of a segment. While it's being compressed, or after a crash, a segment has several. */
-interface File {
-  readonly offset: number;
-  readonly path: string;
-  readonly bytes: number;
-}
-
 export class Retention {
   readonly #folder: string;
   readonly #limits: Limits;
@@ -116,7 +109,8 @@ export class Retention {
     if (compress && !this.#isCompressing && next !== undefined) this.#compress(next.path);
   }
 
-  #files(): readonly File[] {
+  /** The files of segments. While one is being compressed, or after a crash, it has several. */
+  #files() {
     const { disk } = this.#machine;
     return namesIn(disk, this.#folder).flatMap((name) => {
       const [, offset] = /^(\d{16})\.ndjson(?:\.gz(?:\.tmp)?)?$/.exec(name) ?? [];
