@@ -23,11 +23,8 @@ interface ReaderParts<M extends Head> {
   readonly refused: (error: unknown) => void;
 }
 
-/** `reading`: live messages wait while the store is read. `closed`: nothing more is received. */
-type State<M> = { readonly name: 'live' | 'closed' } | Reading<M>;
-
+/** Live messages that wait while the store is read. */
 interface Reading<M> {
-  readonly name: 'reading';
   readonly messages: M[];
   bytes: number;
   /** What comes now is dropped: the store has it. */
@@ -47,7 +44,7 @@ const maxWaitingBytes = 1024 * 1024;
 /** Reads a line: live messages, and those that are missing between them from a store. */
 export class LineReader<M extends Head> {
   readonly #parts: ReaderParts<M>;
-  #state: State<M> = { name: 'live' };
+  #reading: Reading<M> | undefined;
   #isRefused = false;
   /** Whether the store had what was missing before. Otherwise, waiting only delays the live messages. */
   #isReliable = true;
@@ -61,8 +58,8 @@ export class LineReader<M extends Head> {
 
   receive(message: M, bytes: number): void {
     const { store, sinceMs, place, receive } = this.#parts;
-    if (this.#state.name === 'reading') return keep(this.#state, message, bytes);
-    if (this.#state.name === 'closed') return;
+    if (this.#reading !== undefined) return keep(this.#reading, message, bytes);
+    if (this.#closed.signal.aborted) return;
     const isLater = this.#lacks(message) || (sinceMs > 0 && place() === undefined);
     if (store && isLater) void this.#read((reading) => this.#fill(store, message, reading), message);
     else receive(message, 'live');
@@ -71,7 +68,7 @@ export class LineReader<M extends Head> {
   /** The store can be reached again, or can't: then it may have what is missing, and nothing live comes that waits. */
   connected(isConnected: boolean): void {
     this.#isConnected = isConnected;
-    if (this.#state.name === 'reading' && this.#state.until !== undefined) this.#state.until = this.#deadline();
+    if (this.#reading?.until !== undefined) this.#reading.until = this.#deadline();
   }
 
   /**
@@ -93,17 +90,17 @@ export class LineReader<M extends Head> {
 
   close(): void {
     this.#closed.abort();
-    this.#state = { name: 'closed' };
+    this.#reading = undefined;
   }
 
   #isLive(): boolean {
-    return this.#state.name === 'live';
+    return this.#reading === undefined && !this.#closed.signal.aborted;
   }
 
   async #endReading(): Promise<void> {
-    while (this.#state.name === 'reading') {
-      this.#state.until = undefined;
-      await this.#state.done;
+    while (this.#reading !== undefined) {
+      this.#reading.until = undefined;
+      await this.#reading.done;
     }
   }
 
@@ -121,11 +118,10 @@ export class LineReader<M extends Head> {
   /** Lets live messages wait while the store is read. */
   #read(read: (reading: Reading<M>) => Promise<void>, ...messages: M[]): Promise<void> {
     const waiting = { messages, bytes: 0, isFull: false, until: this.#deadline() };
-    const reading: Reading<M> = { name: 'reading', ...waiting, done: Promise.resolve() };
-    this.#state = reading;
+    const reading: Reading<M> = (this.#reading = { ...waiting, done: Promise.resolve() });
     reading.done = read(reading).then(() => {
       if (this.#closed.signal.aborted) return;
-      this.#state = { name: 'live' };
+      this.#reading = undefined;
       for (const each of messages) this.receive(each, 0);
     });
     return reading.done;
@@ -199,7 +195,7 @@ export class LineReader<M extends Head> {
   #receiveBefore(message: M): void {
     const isFirst = ({ gen, offset }: M): boolean =>
       this.#lacks(message) && (gen < message.gen || (gen === message.gen && offset < message.offset));
-    const { messages = [] } = this.#state as Partial<Reading<M>>;
+    const { messages = [] } = this.#reading ?? {};
     for (let first = messages[0]; first && isFirst(first); first = messages[0]) {
       messages.shift();
       this.#parts.receive(first, 'live');
