@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { concat, type Observable, throwError } from 'rxjs';
 import { printable } from '../protocol/printable.js';
 import { warnOf } from './append.js';
-import { logErrors, LogError } from './log-error.js';
+import { LogError } from './log-error.js';
 import type { LineSpec, LineStore } from './line-store.js';
 import { refusalIn } from './refusal.js';
 
@@ -152,7 +152,4 @@ export const takeRole = async (log: StoredLog, role: string): Promise<(() => voi
 };
 
 export const fencedOff = ({ path }: StoredLog): LogError =>
-  new LogError('log-fenced', `Another writer continues the log ${path}.`, {
-    path,
-    advice: logErrors['log-fenced'].advice,
-  });
+  new LogError('log-fenced', `Another writer continues the log ${path}.`, { path });
