@@ -41,6 +41,8 @@ export class LineWriter {
   /** The wait before the next attempt. None: the store has taken what it was sent. */
   #retryMs = 0;
   #storedUpTo = -Infinity;
+  /** What the store said last, if it has refused something since it took something. */
+  #refusal: unknown;
 
   constructor(store: LineStore, handlers: WriterHandlers) {
     this.#store = store;
@@ -71,6 +73,7 @@ export class LineWriter {
   stored(stored: Stored): void {
     // While it finishes, the last answers still come.
     if ('upTo' in stored && !this.#isOver()) this.#forget(stored.upTo);
+    this.#refusal = 'upTo' in stored ? undefined : stored.error;
     if (this.#state !== 'writing') return;
     if ('upTo' in stored) return this.#worked();
     if (stored.refused !== 'fenced') this.#handlers.refused(stored.error);
@@ -96,7 +99,7 @@ export class LineWriter {
         const end = await this.#store.end();
         if (this.#isOver()) return;
         if (this.#goOn(end) === 0) break;
-        throw new StoreAway('The store lacks messages that it was sent');
+        throw this.#refusal ?? new StoreAway('The store lacks messages that it was sent');
       } catch (error) {
         if (performance.now() >= until) throw error;
       }

@@ -129,13 +129,18 @@ export class StoreWriter {
     [this.#log, this.#store, this.#claimed, this.#release] = [log, store, head, release];
     this.#maxWaitingBytes = maxWaitingBytes;
     this.#fail = (error, canContinue = true) => {
+      // The end of its stream ends the writer, whose last message would be refused as well.
+      if (!canContinue) this.#stop();
       if (!fail(error, canContinue)) this.#stop();
     };
     this.#faults = new StoreFaults(log, (error) => this.#fail(error));
     this.#line = new LineWriter(store, {
       maxBytes: () => log.engine.maxMessageBytes?.() ?? Infinity,
       maxWaitingBytes: Infinity,
-      refused: (error) => (error === undefined ? this.#faults.worked() : this.#faults.failed(error)),
+      refused: (error) => {
+        if (error === undefined) this.#faults.worked();
+        else if (this.#ended === undefined) this.#faults.failed(error);
+      },
       fenced: () => this.#fail(fencedOff(log), false),
     });
     this.#recorder = new Recorder(head.next, Date.now, (record, time, at, before) =>
@@ -177,6 +182,8 @@ export class StoreWriter {
     this.#recorder.goOn();
     this.#flush();
     this.#send({ ...this.#place(), closed: true }, noBody);
+    // From now on, only the end says what fails.
+    this.#faults.worked();
     return (this.#ended = this.#finish());
   }
 

@@ -1,14 +1,15 @@
-import { describe, expect, it } from '@jest/globals';
-import { Subject } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { BehaviorSubject, Subject } from 'rxjs';
 import type { LogError } from '../../src/log/index.js';
 import { type LineStore, type Stored, StoreAway } from '../../src/log/line-store.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 import { memoryLog } from './memory-log.js';
 import { all, append, frame, frames, gapsOf, opened, startWriter, texts, textsOf } from './support.js';
 
 /** Stores that refuse what is appended with an error, if there is one. */
-const refusing = () => {
-  const state: { error?: Error | undefined; ends: number; refusals: number } = { ends: 0, refusals: 0 };
+const refusing = (changes: Parameters<typeof memoryLog>[1] = {}) => {
+  const state = { error: undefined as Error | undefined, isAtOnce: false, ends: 0, refusals: 0 };
   const change = (store: LineStore): Partial<LineStore> => {
     const reports$ = new Subject<Stored>();
     store.stored$.subscribe(reports$);
@@ -22,11 +23,13 @@ const refusing = () => {
         const { error } = state;
         if (error === undefined || only === 'live') return store.append(head, bytes, only);
         state.refusals += 1;
-        queueMicrotask(() => reports$.next({ refused: 'full', error }));
+        const refuse = () => reports$.next({ refused: 'full', error });
+        if (state.isAtOnce) refuse();
+        else queueMicrotask(refuse);
       },
     };
   };
-  return { state, open: memoryLog(change) };
+  return { state, open: memoryLog(change, changes) };
 };
 
 const startNoting = (log: ReturnType<ReturnType<typeof memoryLog>>) => {
@@ -100,6 +103,46 @@ describe('a writer of a log in a store', () => {
     const [{ missed = 0 } = {}] = gapsOf(records);
     expect(missed).toBeGreaterThan(0);
     expect(textsOf(records)).toEqual([...texts(1, 1_002 - missed), ...texts(1_002, 1_003)]);
+  });
+
+  it.each(['a function', 'error'])('reports once that its connection was closed: to %s', async (onError) => {
+    const connected$ = new BehaviorSubject(true);
+    const { state, open } = refusing({ connected$ });
+    const noted: LogError[] = [];
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const writer = startWriter(
+      open(),
+      onError === 'error' ? {} : { onError: (error: LogError) => void noted.push(error) },
+    );
+    writer.send(opened(), frame(1));
+    await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === 1);
+    [state.error, state.isAtOnce] = [new Error('disconnected'), true];
+    using _timers = fakeTimers();
+    connected$.complete();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(onError === 'error' ? writer.errors : noted).toEqual([
+      expect.objectContaining({ message: expect.stringContaining('its connection was closed') }),
+    ]);
+    const warnings = emitWarning.mock.calls;
+    emitWarning.mockRestore();
+    expect(warnings).toEqual([]);
+  });
+
+  it('reports once that an end fails, in the words of its store', async () => {
+    const { state, open } = refusing();
+    const noted: LogError[] = [];
+    const source = new Subject<unknown>();
+    const log = open();
+    const subscription = source.pipe(log.append({ onError: (error) => void noted.push(error) })).subscribe();
+    await waitFor(() => source.observed);
+    for (const event of [opened(), frame(1)]) source.next(event);
+    state.error = new Error('no room');
+    using _timers = fakeTimers();
+    subscription.unsubscribe();
+    const closed = log.close();
+    await jest.advanceTimersByTimeAsync(10_000);
+    await closed;
+    expect(noted.map(({ message }) => message)).toEqual([expect.stringContaining('no room')]);
   });
 
   it('is awaited by `close`, also if that ends its source', async () => {
