@@ -1,7 +1,6 @@
-import type { Observable, SchedulerLike } from 'rxjs';
+import { Observable, type SchedulerLike } from 'rxjs';
 import type { AsyncContext } from '../operators/items/async-context.js';
 import type { Report } from './relay-reports.js';
-import type { ReplaySlots } from './replay.js';
 import type { Turns } from './turns.js';
 
 /** What all clients of a relay share. */
@@ -18,4 +17,38 @@ export interface RelayHub {
   readonly replays: ReplaySlots;
   /** Counts the clients that have joined. */
   joined: number;
+}
+
+/** Lets so many replays run at once. The others wait, and the newest goes first: an old one's page may have gone. */
+export class ReplaySlots {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor({ maxReplays }: { readonly maxReplays: number }) {
+    this.#free = maxReplays;
+  }
+
+  get areAwaited(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /** Subscribes to a source when there's room. */
+  during<T>(source: Observable<T>): Observable<T> {
+    return new Observable((subscriber) => {
+      const start = (): void => {
+        this.#free -= 1;
+        this.#waiting.delete(start);
+        subscriber.add(() => this.#release());
+        subscriber.add(source.subscribe(subscriber));
+      };
+      if (this.#free > 0) return start();
+      this.#waiting.add(start);
+      subscriber.add(() => this.#waiting.delete(start));
+    });
+  }
+
+  #release(): void {
+    this.#free += 1;
+    [...this.#waiting].at(-1)?.();
+  }
 }

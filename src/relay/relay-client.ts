@@ -1,9 +1,9 @@
 import { timeOf } from '../operators/items/item.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import type { LifecycleEvent } from '../protocol/event.js';
+import type { Gap, LifecycleEvent } from '../protocol/event.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { relayReports } from '../protocol/failures/meanings.js';
-import { afterTime, relayGap } from '../protocol/feed-state.js';
+import { afterTime, eventsNotBefore, relayGap } from '../protocol/feed-state.js';
 import { Block, withWatermark } from './block.js';
 import type { Checkpoint } from './chunk.js';
 import { linesOf } from './event-log.js';
@@ -11,10 +11,10 @@ import type { Place, StoredRecords } from '../protocol/place.js';
 import type { RelayHub } from './hub.js';
 import type { PageOutput } from './page-output.js';
 import { freshMs } from './pages.js';
-import { type RelayMessage, withStream } from './relay-message.js';
+import { publicEvent } from './public-json.js';
+import { dataFields, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
 import { nothing, type RelayRun } from './relay-run.js';
-import { storedPart } from './replay.js';
 import {
   advance,
   afterStored,
@@ -372,3 +372,41 @@ export class RelayClient {
     return idWithoutPosition(this.#progress, at) ?? this.#run.idAt(position, at);
   }
 }
+
+/** Records of a store as a message. */
+interface StoredPart {
+  readonly fields: readonly Buffer[];
+  readonly bytes: number;
+  /** The type of the last event that says whether the feed is open. */
+  readonly status: LifecycleEvent['type'] | undefined;
+  /** The gap in place of what exceeds `maxReplayBytes`. */
+  readonly cut: Gap | undefined;
+  readonly end: Place;
+}
+
+/** @param reached - the time that the client has reached: it receives no earlier event */
+const storedPart = ({ parts, end }: StoredRecords, reached: number): StoredPart => {
+  const isEvent = (part: Uint8Array | LifecycleEvent): part is LifecycleEvent => !(part instanceof Uint8Array);
+  const events = parts.filter(isEvent);
+  const fields = parts.map((part) => (isEvent(part) ? eventFields(part, reached) : viewOf(part)));
+  return {
+    fields,
+    bytes: fields.reduce((sum, { length }) => sum + length, 0),
+    status: events.findLast(({ type }) => type !== 'gap')?.type,
+    cut: events.find((event): event is Gap => event.type === 'gap' && event.failure.code === 'relay-behind'),
+    // After damage in a log, its frames are unknown. Then no later place has so many that they could be subtracted.
+    end: Number.isNaN(end.frames) ? { ...end, frames: Number.MAX_SAFE_INTEGER } : end,
+  };
+};
+
+const eventFields = (event: LifecycleEvent, reached: number): Buffer => {
+  // The clients reconnect, so for them the feed doesn't stop.
+  const own: LifecycleEvent = event.type === 'stopped' ? { ...event, type: 'disconnected' } : event;
+  return Buffer.from(
+    eventsNotBefore([own], reached)
+      .map((each) => dataFields(writeEventLine(publicEvent(each))))
+      .join(''),
+  );
+};
+
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);

@@ -20,7 +20,7 @@ import { clampMs } from '../protocol/validate.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
 import { ClientSlots, closedError } from './slots.js';
 import { sendTo } from './page.js';
-import type { RelayHub } from './hub.js';
+import { type RelayHub, ReplaySlots } from './hub.js';
 import { type RelayMessage, splitStream } from './relay-message.js';
 import {
   admission,
@@ -31,7 +31,6 @@ import {
 } from './relay-options.js';
 import { refusedAfter, type RelayActivity, type RelayStatus, type Report } from './relay-reports.js';
 import { Feeds } from './feeds.js';
-import { ReplaySlots } from './replay.js';
 import { inTurn, turnsOf } from './turns.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */

@@ -11,123 +11,20 @@ import {
   finalize,
   map,
   merge,
-  Observable,
+  type Observable,
   of,
   repeat,
-  type SchedulerLike,
   Subscription,
   take,
   takeWhile,
   timer,
 } from 'rxjs';
-import type { Gap, LifecycleEvent } from '../protocol/event.js';
-import { writeEventLine } from '../protocol/event-line.js';
-import { eventsNotBefore } from '../protocol/feed-state.js';
 import type { Place, StoredLine, StoredRecords } from '../protocol/place.js';
+import type { RelayHub } from './hub.js';
 import type { PageOutput } from './page-output.js';
-import { publicEvent } from './public-json.js';
-import { dataFields } from './relay-message.js';
-import { inTurn, type Turns } from './turns.js';
-
-/** Records of a store as a message. */
-export interface StoredPart {
-  readonly fields: readonly Buffer[];
-  readonly bytes: number;
-  /** The type of the last event that says whether the feed is open. */
-  readonly status: LifecycleEvent['type'] | undefined;
-  /** The gap in place of what exceeds `maxReplayBytes`. */
-  readonly cut: Gap | undefined;
-  readonly end: Place;
-}
-
-/** @param reached - the time that the client has reached: it receives no earlier event */
-export const storedPart = ({ parts, end }: StoredRecords, reached: number): StoredPart => {
-  const isEvent = (part: Uint8Array | LifecycleEvent): part is LifecycleEvent => !(part instanceof Uint8Array);
-  const events = parts.filter(isEvent);
-  const fields = parts.map((part) => (isEvent(part) ? eventFields(part, reached) : viewOf(part)));
-  return {
-    fields,
-    bytes: fields.reduce((sum, { length }) => sum + length, 0),
-    status: events.findLast(({ type }) => type !== 'gap')?.type,
-    cut: events.find((event): event is Gap => event.type === 'gap' && event.failure.code === 'relay-behind'),
-    // After damage in a log, its frames are unknown. Then no later place has so many that they could be subtracted.
-    end: Number.isNaN(end.frames) ? { ...end, frames: Number.MAX_SAFE_INTEGER } : end,
-  };
-};
-
-const eventFields = (event: LifecycleEvent, reached: number): Buffer => {
-  // The clients reconnect, so for them the feed doesn't stop.
-  const own: LifecycleEvent = event.type === 'stopped' ? { ...event, type: 'disconnected' } : event;
-  return Buffer.from(
-    eventsNotBefore([own], reached)
-      .map((each) => dataFields(writeEventLine(publicEvent(each))))
-      .join(''),
-  );
-};
-
-const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);
-
-/** Lets so many replays run at once. The others wait, and the newest goes first: an old one's page may have gone. */
-export class ReplaySlots {
-  #free: number;
-  readonly #waiting = new Set<() => void>();
-
-  constructor({ maxReplays }: { readonly maxReplays: number }) {
-    this.#free = maxReplays;
-  }
-
-  get areAwaited(): boolean {
-    return this.#waiting.size > 0;
-  }
-
-  /** Subscribes to a source when there's room. */
-  during<T>(source: Observable<T>): Observable<T> {
-    return new Observable((subscriber) => {
-      const start = (): void => {
-        this.#free -= 1;
-        this.#waiting.delete(start);
-        subscriber.add(() => this.#release());
-        subscriber.add(source.subscribe(subscriber));
-      };
-      if (this.#free > 0) return start();
-      this.#waiting.add(start);
-      subscriber.add(() => this.#waiting.delete(start));
-    });
-  }
-
-  #release(): void {
-    this.#free += 1;
-    [...this.#waiting].at(-1)?.();
-  }
-}
-
-/** What a replay uses of its relay. */
-interface ReplayHub {
-  readonly scheduler: SchedulerLike;
-  readonly turns: Turns;
-  readonly replays: ReplaySlots;
-  readonly report: (event: {
-    readonly type: 'replay-failed';
-    readonly client: number;
-    readonly error: unknown;
-  }) => void;
-}
-
-/** What a replay uses of the run of a relay. */
-interface ReplayRun {
-  readonly stored: StoredLine['stored'] | undefined;
-  readonly maxReplayBytes: number;
-}
-
-/** A client that may continue in the store. */
-interface StoredClient {
-  readonly number: number;
-  readonly storedAfter: Place | undefined;
-  readonly hasStored: boolean;
-  sendStored(records: StoredRecords, output: PageOutput): number;
-  waitForSource(): boolean;
-  leaveStore(output: PageOutput): void;
-}
+import type { RelayClient } from './relay-client.js';
+import type { RelayRun } from './relay-run.js';
+import { inTurn } from './turns.js';
 
 /** How often, and how many times in a row, it asks a store that doesn't have what the source has emitted. In ms. */
 const [lookMs, maxLooks] = [250, 20];
@@ -136,16 +33,16 @@ const maxPauseMs = 1_000;
 
 /** The replay of a page: nothing happens as long as the memory has what follows. */
 export class Replay {
-  readonly #client: StoredClient;
+  readonly #client: RelayClient;
   readonly #output: PageOutput;
-  readonly #run: ReplayRun;
-  readonly #hub: ReplayHub;
+  readonly #run: RelayRun;
+  readonly #hub: RelayHub;
   #running: Subscription | undefined;
   #sentBytes = 0;
   /** Looks into the store since it had something; `undefined` until then. */
   #looks: number | undefined;
 
-  constructor(client: StoredClient, output: PageOutput, run: ReplayRun, hub: ReplayHub) {
+  constructor(client: RelayClient, output: PageOutput, run: RelayRun, hub: RelayHub) {
     this.#client = client;
     this.#output = output;
     this.#run = run;

@@ -7,7 +7,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
-import { ReplaySlots } from '../../src/relay/replay.js';
+import { ReplaySlots } from '../../src/relay/hub.js';
 import { turnsOf } from '../../src/relay/turns.js';
 import { disconnected, gapOf, joined, opened, opening, reconnecting } from '../operators/stream.js';
 import { cases, isAllCases } from '../support/cases.js';
