@@ -117,12 +117,14 @@ export const newLine = (): string =>
 
 /**
  * Writes the id of a message, which a client sends back in `Last-Event-ID`. Rounds `at` up and `complete` down, and
- * omits `complete` unless it's earlier. Holds no `holes`.
+ * omits `complete` unless it's earlier. Unknown `frames` become so many that no later place's can be subtracted. Holds no
+ * `holes`.
  */
 export const formatPlace = ({ line, gen, offset, frames, at, complete }: Omit<Place, 'holes'>): string => {
   const reached = Math.max(0, Math.ceil(at));
   const until = Math.max(0, Math.floor(complete));
-  const numbers = `${offset}.${frames}.${reached}${until < reached ? `.${until}` : ''}`;
+  const counted = Number.isNaN(frames) ? Number.MAX_SAFE_INTEGER : frames;
+  const numbers = `${offset}.${counted}.${reached}${until < reached ? `.${until}` : ''}`;
   return `l${line}-${gen.toString(36)}.${numbers}`;
 };
 

@@ -22,7 +22,7 @@ import { LineMemory } from './line-memory.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
-/** An event in a relay's log. If the feed stops, the relay logs `disconnected`, because its clients stay connected. */
+/** An event in a relay's log: the public version. */
 export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 /** Consecutive events, with the checkpoint and the watermark after them. */
@@ -104,7 +104,7 @@ export class EventLog {
   }
 
   /**
-   * Adds an event, with the public version of its failure. Watermarks aren't stored, but they set those of batches and
+   * Adds an event, in its public version. Watermarks aren't stored, but they set those of batches and
    * positions.
    *
    * A frame waits until the log is read: storing some frames in a row is cheaper than storing each one when it arrives,
@@ -113,7 +113,7 @@ export class EventLog {
    * @param place - that of the source after the event
    * @throws TypeError for a time that isn't finite, because JSON has no such number
    */
-  append(added: LoggedEvent, place?: Place): void {
+  append(added: RelayedEvent | LoggedValue, place?: Place): void {
     if (added.type === 'frame' && canWait(added)) {
       this.#time.receive(added, added.receivedAt);
       this.#waiting.push({ frame: added, place });
@@ -122,7 +122,7 @@ export class EventLog {
       return;
     }
     this.#storeWaiting();
-    const event = publicEvent(added);
+    const event = added.type === 'frame' || added.type === 'value' ? added : publicEvent(added);
     // Throws for a bad event before any state changes.
     const line = lineOf(event);
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);

@@ -1,11 +1,17 @@
 import { identity } from 'rxjs';
 import { Conflated, Decoded, isFrame } from '../operators/items/item.js';
 import { writeFrame } from '../operators/node/write-frame.js';
+import type { LifecycleEvent, Stopped } from '../protocol/event.js';
 import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
-/** Returns the event for clients: its failure carries only the library's fixed texts. */
-export const publicEvent = <E extends object>(event: E): E =>
-  !isFrame(event) && 'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
+/**
+ * Returns the event for clients: its failure carries only the library's fixed texts, and `stopped` becomes
+ * `disconnected`, because the clients reconnect.
+ */
+export const publicEvent = (event: LifecycleEvent): Exclude<LifecycleEvent, Stopped> => {
+  const own = event.type === 'stopped' ? ({ ...event, type: 'disconnected' } as const) : event;
+  return 'failure' in own ? { ...own, failure: publicFailure(own.failure) } : own;
+};
 
 /**
  * Returns the failure for clients. Drops the text of any error that isn't a `TradeFeedError`, because it may be

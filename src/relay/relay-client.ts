@@ -15,17 +15,7 @@ import { publicEvent } from './public-json.js';
 import { dataFields, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
 import { nothing, type RelayRun } from './relay-run.js';
-import {
-  advance,
-  afterStored,
-  idWithoutPosition,
-  isBehind,
-  join,
-  type JoinKind,
-  lackedBy,
-  type Progress,
-  skip,
-} from './resume.js';
+import { advance, afterStored, idOf, isBehind, join, type JoinKind, lackedBy, type Progress, skip } from './resume.js';
 
 /** Why the relay ends a stream while the feed goes on. */
 export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
@@ -125,7 +115,8 @@ export class RelayClient {
 
   /** Sends records of the store. Goes on in the memory once that has what follows. Returns the bytes of the records. */
   sendStored(records: StoredRecords, output: Output): number {
-    const { fields, bytes, status, cut, end } = storedPart(records, this.#reached);
+    const { end } = records;
+    const { fields, bytes, status, cut } = storedPart(records, this.#reached);
     const progress = this.#progress;
     const missed = progress.missed + (cut?.missed ?? 0);
     this.#progress = {
@@ -365,27 +356,19 @@ export class RelayClient {
   }
 
   get #id(): string {
-    const { position } = this.#progress;
     // If the connection drops before the first events are sent, the next one must send them.
     if (this.#firstEvents !== undefined && this.#requestId !== undefined) return this.#requestId;
-    const at = Math.max(this.#reached, position.at);
-    return idWithoutPosition(this.#progress, at) ?? this.#run.idAt(position, at);
+    return idOf(this.#progress, this.#reached);
   }
 }
 
-/** Records of a store as a message. */
-interface StoredPart {
-  readonly fields: readonly Buffer[];
-  readonly bytes: number;
-  /** The type of the last event that says whether the feed is open. */
-  readonly status: LifecycleEvent['type'] | undefined;
-  /** The gap in place of what exceeds `maxReplayBytes`. */
-  readonly cut: Gap | undefined;
-  readonly end: Place;
-}
-
-/** @param reached - the time that the client has reached: it receives no earlier event */
-const storedPart = ({ parts, end }: StoredRecords, reached: number): StoredPart => {
+/**
+ * Returns the fields of a message with records of a store, the type of the last event that says whether the feed is
+ * open, and the gap in place of what exceeds `maxReplayBytes`.
+ *
+ * @param reached - the time that the client has reached: it receives no earlier event
+ */
+const storedPart = ({ parts }: StoredRecords, reached: number) => {
   const isEvent = (part: Uint8Array | LifecycleEvent): part is LifecycleEvent => !(part instanceof Uint8Array);
   const events = parts.filter(isEvent);
   const fields = parts.map((part) => (isEvent(part) ? eventFields(part, reached) : viewOf(part)));
@@ -394,19 +377,14 @@ const storedPart = ({ parts, end }: StoredRecords, reached: number): StoredPart 
     bytes: fields.reduce((sum, { length }) => sum + length, 0),
     status: events.findLast(({ type }) => type !== 'gap')?.type,
     cut: events.find((event): event is Gap => event.type === 'gap' && event.failure.code === 'relay-behind'),
-    // After damage in a log, its frames are unknown. Then no later place has so many that they could be subtracted.
-    end: Number.isNaN(end.frames) ? { ...end, frames: Number.MAX_SAFE_INTEGER } : end,
   };
 };
 
-const eventFields = (event: LifecycleEvent, reached: number): Buffer => {
-  // The clients reconnect, so for them the feed doesn't stop.
-  const own: LifecycleEvent = event.type === 'stopped' ? { ...event, type: 'disconnected' } : event;
-  return Buffer.from(
-    eventsNotBefore([own], reached)
+const eventFields = (event: LifecycleEvent, reached: number): Buffer =>
+  Buffer.from(
+    eventsNotBefore([event], reached)
       .map((each) => dataFields(writeEventLine(publicEvent(each))))
       .join(''),
   );
-};
 
 const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength);

@@ -1,6 +1,6 @@
 import { isRelayedValue } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { formatPlace, type StoredLine } from '../protocol/place.js';
+import type { StoredLine } from '../protocol/place.js';
 import { Block, type Reached } from './block.js';
 import type { Checkpoint } from './chunk.js';
 import { type Batch, EventLog } from './event-log.js';
@@ -8,6 +8,7 @@ import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayOptions, RelaySettings } from './relay-options.js';
+import { idAt } from './resume.js';
 import type { TopicEvent } from './topic.js';
 
 type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler'> &
@@ -39,13 +40,11 @@ export class RelayRun {
     return this.stored !== undefined;
   }
 
-  /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */
+  /** Adds an event to the log. */
   append(event: TopicEvent): void {
-    const shared = this.#cluster?.position;
-    if (event.type === 'frame') this.log.append(event, shared);
-    else if (isRelayedValue(event))
-      this.log.append({ type: 'value', at: event.at, json: publicJson(event.value) }, shared);
-    else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event, shared);
+    const isOwn = event.type === 'frame' || !isRelayedValue(event);
+    const logged = isOwn ? event : ({ type: 'value', at: event.at, json: publicJson(event.value) } as const);
+    this.log.append(logged, this.#cluster?.position);
   }
 
   complete(): void {
@@ -69,14 +68,6 @@ export class RelayRun {
     if (failure === undefined) return { type: 'complete', data: '{}' };
     const retryAfterMs = Math.max(minRetryMs, failure.retryAfterMs ?? 0);
     return { type: 'connect-again', data: JSON.stringify(isLate ? copyFailure(failure, { retryAfterMs }) : failure) };
-  }
-
-  /** Returns the id of a position, for a client that has reached the time `at` (epoch ms). */
-  idAt(checkpoint: Checkpoint, at: number): string {
-    const { line, gen, offset, frames } = checkpoint.shared ?? checkpoint;
-    // After damage in a log, its frames are unknown. Then no later place has so many that they could be subtracted.
-    const counted = Number.isNaN(frames) ? Number.MAX_SAFE_INTEGER : frames;
-    return formatPlace({ line, gen, offset, frames: counted, at, complete: checkpoint.complete });
   }
 
   /** Returns the next events after a stored position, for all clients that are there; `undefined` at the newest one. */
@@ -103,7 +94,7 @@ export class RelayRun {
     const { end, fields } = batch;
     const watermark = Math.max(batch.watermark, least.watermark);
     const reached = Math.max(end.at, watermark, least.reached);
-    return new Block(offset, { end, watermark, reached }, fields, this.idAt(end, reached), this.log.memory);
+    return new Block(offset, { end, watermark, reached }, fields, idAt(end, reached), this.log.memory);
   }
 }
 

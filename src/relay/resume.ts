@@ -294,18 +294,23 @@ const withGap = (progress: Progress, missed: Missed): Step => {
     : { progress: { ...progress, pendingGapFrom: from }, events: snapshotNotBefore(state, missed.to) };
 };
 
-/**
- * Returns the id of a progress that no position of this log describes; `undefined` if its position does.
- *
- * @param at - the time the client has reached
- */
-export const idWithoutPosition = ({ resume, pendingGapFrom, sent }: Progress, at: number): string | undefined => {
+/** Returns the id of a progress. */
+export const idOf = ({ resume, pendingGapFrom, sent, position }: Progress, reached: number): string => {
+  const at = Math.max(reached, position.at);
   const until = resume.from === 'elsewhere' ? resume.until : undefined;
   // The client lacks the gap, or has another relay's times, which this log hasn't reached.
   const complete = pendingGapFrom ?? until;
   // Until the first frame, it lacks those of the last ms, which another relay may still send.
   if (complete !== undefined) return formatPlace({ ...startOf(noLine), at: sent > 0 ? at : at - 1, complete });
-  return resume.from === 'source' || resume.from === 'store' ? formatPlace({ ...resume.received, at }) : undefined;
+  return resume.from === 'source' || resume.from === 'store'
+    ? formatPlace({ ...resume.received, at })
+    : idAt(position, at);
+};
+
+/** Returns the id of a position, for a client that has reached the time `at` (epoch ms). */
+export const idAt = (checkpoint: Checkpoint, at: number): string => {
+  const { line, gen, offset, frames } = checkpoint.shared ?? checkpoint;
+  return formatPlace({ line, gen, offset, frames, at, complete: checkpoint.complete });
 };
 
 /** How much the clocks of two relays may differ, plus the delay of one of them, in ms. */
