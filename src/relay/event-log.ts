@@ -59,7 +59,7 @@ export class EventLog {
   /** The id of its line, which ends with the relay. The `_` tells it from those of clusters and logs. */
   readonly line = `_${randomBytes(6).toString('hex')}`;
   readonly clock: () => number;
-  readonly #bounds: LogBounds;
+  readonly bounds: LogBounds;
   readonly #time: EventTime;
   readonly #chunks = new Ring<Chunk>();
   /** How many events of the oldest chunk are removed. */
@@ -72,7 +72,7 @@ export class EventLog {
   #waitingBytes = 0;
 
   constructor(bounds: LogBounds, clock: () => number) {
-    this.#bounds = bounds;
+    this.bounds = bounds;
     this.clock = clock;
     this.#time = new EventTime(clock);
     this.#newest = firstOf(this.line, clock());
@@ -196,7 +196,7 @@ export class EventLog {
     for (let index = chunks.size - 1; index >= 0 && chunks.at(index).isBefore(chunk.earliest); index -= 1);
     chunks.push(chunk);
     this.#newest = end;
-    this.#removeOldest(end.offset - this.#bounds.capacity, end.written - this.#bounds.capacityBytes);
+    this.#removeOldest(end.offset - this.bounds.capacity, end.written - this.bounds.capacityBytes);
   }
 
   get #size(): number {
@@ -276,7 +276,7 @@ export class EventLog {
 
   /** Returns the oldest position a client may join at: `maxReplayBytes` before the newest, at most. */
   replayStart(): Checkpoint {
-    const from = this.newest.written - this.#bounds.maxReplayBytes;
+    const from = this.newest.written - this.bounds.maxReplayBytes;
     return this.#firstWhere(
       (chunk) => chunk.before.written >= from,
       (chunk, count) => chunk.writtenAfter(count) >= from,

@@ -64,7 +64,7 @@ export class RelayClient {
     this.#isLate = run.ended !== undefined;
     this.#report = hub.report;
     this.#stream = stream;
-    this.#isStored = run.isStored;
+    this.#isStored = run.store !== undefined;
     const { joined, reached, progress, events } = join(run, lastEventId, sinceMs);
     this.joined = joined;
     this.#requestId = joined === 'new' ? undefined : lastEventId;

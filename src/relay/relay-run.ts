@@ -20,8 +20,7 @@ export class RelayRun {
   /** Whether the source may have a line, whose places are then the ids of messages. */
   readonly isShared: boolean;
   /** Where what the memory lacks may be. */
-  readonly stored: StoredLine['stored'] | undefined;
-  readonly maxReplayBytes: number;
+  readonly store: StoredLine | undefined;
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   /** Pages that have left together return together, and receive the same blocks. */
@@ -31,13 +30,7 @@ export class RelayRun {
     this.log = new EventLog(settings, () => settings.scheduler.now());
     this.#cluster = settings.cluster;
     this.isShared = settings.cluster !== undefined;
-    this.maxReplayBytes = settings.maxReplayBytes;
-    this.stored = storedBy(settings.log) ?? storedBy(settings.cluster);
-  }
-
-  /** Whether what the memory lacks may be in a store. */
-  get isStored(): boolean {
-    return this.stored !== undefined;
+    this.store = [settings.log, settings.cluster].find(isStored);
   }
 
   /** Adds an event to the log. */
@@ -98,8 +91,7 @@ export class RelayRun {
   }
 }
 
-const storedBy = (line: Partial<StoredLine> | undefined): StoredLine['stored'] | undefined =>
-  line?.stored && ((after, options) => (line as StoredLine).stored(after, options));
+const isStored = (line: Partial<StoredLine> | undefined): line is StoredLine => line?.stored !== undefined;
 
 /** Before the first block. */
 export const nothing = { watermark: -Infinity, reached: -Infinity };

@@ -51,10 +51,10 @@ export class Replay {
 
   /** Begins, if it's necessary. Calls `done` when the client goes on in the memory. */
   look(done: () => void): void {
-    const { stored } = this.#run;
-    if (this.#running !== undefined || stored === undefined || this.#client.storedAfter === undefined) return;
+    const { store } = this.#run;
+    if (this.#running !== undefined || store === undefined || this.#client.storedAfter === undefined) return;
     [this.#looks, this.#sentBytes] = [undefined, 0];
-    const read$ = this.#hub.replays.during(this.#read$(stored));
+    const read$ = this.#hub.replays.during(this.#read$(store));
     const complete = (): void => {
       this.#running = undefined;
       done();
@@ -68,13 +68,13 @@ export class Replay {
   }
 
   /** Reads the store once, up to its end or to what the memory has. */
-  #read$(stored: StoredLine['stored']): Observable<unknown> {
+  #read$(store: StoredLine): Observable<unknown> {
     return defer(() => {
       const closed = new AbortController();
       const { storedAfter, hasStored: isNext } = this.#client;
-      const maxBytes = Math.max(1, this.#run.maxReplayBytes - this.#sentBytes);
+      const maxBytes = Math.max(1, this.#run.log.bounds.maxReplayBytes - this.#sentBytes);
       const options = { maxBytes, signal: closed.signal, isNext };
-      const records = stored(storedAfter as Place, options)[Symbol.asyncIterator]();
+      const records = store.stored(storedAfter as Place, options)[Symbol.asyncIterator]();
       return defer(() => records.next()).pipe(
         concatMap((next) => this.#ready$().pipe(map((isReady) => isReady && this.#send(next)))),
         repeat(),

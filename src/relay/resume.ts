@@ -64,10 +64,10 @@ const here: Resume = { from: 'here' };
 /**
  * Decides where a client with a `Last-Event-ID` starts in a log.
  *
- * @param source - `isShared`: whether the source may have a line. `isStored`: whether that has a store
+ * @param run - `isShared`: whether the source may have a line. `store`: that of the line
  */
 export const join = (
-  { log, isShared, isStored }: { readonly log: EventLog; readonly isShared: boolean; readonly isStored: boolean },
+  { log, isShared, store }: { readonly log: EventLog; readonly isShared: boolean; readonly store: unknown },
   lastEventId: string | undefined,
   sinceMs = 0,
 ): Joined => {
@@ -77,7 +77,9 @@ export const join = (
   if (isHere) return joinHere(log, id);
   // A restarted relay may still be reading its log from long ago, so the clock counts as well.
   const isSoon = isNear(log, id.at) || id.at <= log.clock() + maxAheadMs;
-  return isShared && isSoon && isOfSource(log, id) ? joinInSource(log, id, isStored) : joinFromElsewhere(log, id);
+  return isShared && isSoon && isOfSource(log, id)
+    ? joinInSource(log, id, store !== undefined)
+    : joinFromElsewhere(log, id);
 };
 
 /** @param sinceMs - how much of the past the client wants */
