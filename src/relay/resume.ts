@@ -84,12 +84,16 @@ export const join = (
 
 /** @param sinceMs - how much of the past the client wants */
 const joinNew = (log: EventLog, sinceMs: number): Joined => {
-  const [after, first] = sinceMs > 0 ? [log.positionAfter(log.timeNow - sinceMs), log.replayStart()] : [];
-  const position =
-    after === undefined || first === undefined ? log.newest : after.offset > first.offset ? after : first;
+  const position = sinceMs > 0 ? startAfter(log, log.timeNow - sinceMs) : log.newest;
   const at = position === log.newest ? Math.max(position.at, log.timeNow) : position.at;
   const events = snapshotOfNew(position.state, at);
   return { joined: 'new', reached: -Infinity, progress: startAt(position, here), events };
+};
+
+/** Returns the position after a time, or the oldest one that a client may join at. */
+const startAfter = (log: EventLog, time: number): Checkpoint => {
+  const [after, first] = [log.positionAfter(time), log.replayStart()];
+  return after.offset > first.offset ? after : first;
 };
 
 const joinHere = (log: EventLog, id: Place): Joined => {
@@ -98,8 +102,7 @@ const joinHere = (log: EventLog, id: Place): Joined => {
   const first = log.replayStart();
   if (stored !== undefined && stored.offset >= first.offset) return resumed(stored, here, reached);
   const { complete, frames } = stored ?? id;
-  const to = Math.max(reached, log.timeAt(first));
-  return behind(first, here, reached, { from: complete, to, frames: Math.max(0, first.frames - frames) });
+  return behind(log, startAt(first, here), reached, { from: complete, frames: Math.max(0, first.frames - frames) });
 };
 
 // An empty log doesn't know the line of its source yet. Its first event decides.
@@ -107,15 +110,15 @@ const isOfSource = ({ newest: { shared, offset } }: EventLog, { line }: Place): 
   shared === undefined ? offset === 0 && /^[^_]/.test(line) : shared.line === line;
 
 /** @param isStored - whether what the log lacks may be read from a store */
-export const joinInSource = (log: EventLog, received: Place, isStored: boolean): Joined => {
+const joinInSource = (log: EventLog, received: Place, isStored: boolean): Joined => {
   if (isStored && !hasAfter(log, received) && !isBeyond(log))
     return { joined: 'resumed', reached: received.at, progress: inStore(log, received), events: [] };
   const position = log.positionUntil(received);
   const first = log.replayStart();
   if (position !== undefined && position.offset >= first.offset)
     return resumed(position, { from: 'source', received }, received.at);
-  const to = Math.max(received.at, log.timeAt(first));
-  return behind(first, here, received.at, { from: received.complete, to, frames: missedTo(first, received, log) });
+  const lost = { from: received.complete, frames: missedTo(first, received, log) };
+  return behind(log, startAt(first, here), received.at, lost);
 };
 
 /** A client that continues in the store. It has reached no position of the log. */
@@ -127,13 +130,11 @@ const inStore = (log: EventLog, received: Place): Progress =>
  *
  * @param isStored - whether it goes on in the store if the log lacks what follows
  */
-export const afterStored = (
-  { sent, missed }: Pick<Progress, 'sent' | 'missed'>,
-  log: EventLog,
-  received: Place,
-  isStored: boolean,
-): Step => {
-  const { progress, events } = joinInSource(log, received, isStored);
+export const afterStored = (before: Progress, log: EventLog, received: Place, isStored: boolean): Step =>
+  rejoined(before, joinInSource(log, received, isStored));
+
+/** A client that joins once more keeps its counts. */
+const rejoined = ({ sent, missed }: Progress, { progress, events }: Joined): Step => {
   return { progress: { ...progress, sent, missed: missed + progress.missed }, events };
 };
 
@@ -161,12 +162,9 @@ const lackedOfSource = (resume: Resume, log: EventLog): Place | undefined => {
 // ms.
 const joinFromElsewhere = (log: EventLog, id: Place): Joined => {
   const near = nearTime(log, id);
-  const [after, first] = [log.positionAfter(id.at), log.replayStart()];
-  const position = after.offset > first.offset ? after : first;
   const reached = near + 1;
-  const to = Math.max(reached, log.timeAt(position));
   const resume: Resume = near === -Infinity ? here : { from: 'elsewhere', until: near, isReported: false };
-  return behind(position, resume, reached, { from: id.complete, to, frames: undefined });
+  return behind(log, startAt(startAfter(log, id.at), resume), reached, { from: id.complete, frames: undefined });
 };
 
 const startAt = (position: Checkpoint, resume: Resume): Progress => {
@@ -178,9 +176,9 @@ const resumed = (position: Checkpoint, resume: Resume, reached: number): Joined 
   return { joined: 'resumed', reached, progress: startAt(position, resume), events };
 };
 
-const behind = (position: Checkpoint, resume: Resume, reached: number, missed: Missed): Joined => {
-  const progress = { ...startAt(position, resume), missed: missed.frames ?? 0 };
-  return { joined: 'behind', reached, ...withGap(progress, missed) };
+const behind = (log: EventLog, start: Progress, reached: number, lost: Omit<Missed, 'to'>): Joined => {
+  const to = Math.max(reached, log.timeAt(start.position));
+  return { joined: 'behind', reached, ...withGap({ ...start, missed: lost.frames ?? 0 }, { ...lost, to }) };
 };
 
 // No spread: this runs per client and batch.
@@ -190,16 +188,14 @@ export const advance = ({ position, resume, sent, missed, pendingGapFrom }: Prog
 
 /** Returns whether the log has removed events that the client lacks: it may have them from another relay. */
 export const isBehind = ({ position, resume }: Progress, log: EventLog): boolean =>
-  position.offset < log.oldest.offset && (resume.from !== 'source' || log.positionUntil(resume.received) === undefined);
+  !log.has(position) && (resume.from !== 'source' || log.positionUntil(resume.received) === undefined);
 
 /** Skips events that the log has removed, or that the client has from another relay. The step may have no events. */
 export const skip = (progress: Progress, log: EventLog): Step => {
   const { resume } = progress;
   if (resume.from === 'source' && !isOfSource(log, resume.received)) {
-    const { progress: joined, events } = joinFromElsewhere(log, resume.received);
-    const { sent, missed } = progress;
-    const next = { ...joined, sent, missed };
-    return events.length > 0 ? { progress: next, events } : skip(next, log);
+    const next = rejoined(progress, joinFromElsewhere(log, resume.received));
+    return next.events.length > 0 ? next : skip(next.progress, log);
   }
   if (isBehind(progress, log)) return skipToOldest(progress, log);
   if (resume.from === 'source') return skipToReceived(progress, resume.received, log);

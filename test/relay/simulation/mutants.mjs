@@ -12,8 +12,8 @@ relay/event-log.ts, seed 9
 +complete: Math.max(complete, time),
 # a gap begins at the time that the client has reached
 relay/resume.ts, seed 11
--reached, { from: id.complete, to, frames: undefined }
-+reached, { from: id.at, to, frames: undefined }
+-reached, { from: id.complete, frames: undefined }
++reached, { from: id.at, frames: undefined }
 # an id does not contain the last watermark
 relay/relay-run.ts, seed 7
 -Math.max(end.at, watermark, least.reached)
