@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, type Http2Stream } from 'node:http2';
 import type { Writable } from 'node:stream';
 import type { Rule } from '../protocol/validate.js';
-import type { BlockResponse } from './page-output.js';
+import type { RelayResponse } from './relay-options.js';
 
 /** The origins whose pages may receive the feed. */
 export type AllowedOrigins = readonly string[] | '*';
@@ -49,11 +49,13 @@ export const checkCors = ({ headers }: { readonly headers: IncomingHttpHeaders }
   return { headers: { ...granted, ...methods, ...preflight } };
 };
 
-/** A response of HTTP/1.1 or HTTP/2 that a relay writes to. */
-export interface StreamResponse extends BlockResponse {
+/** A response of HTTP/1.1 or HTTP/2 that a relay writes to. It takes a block as bytes; other messages are emitted. */
+export interface StreamResponse extends RelayResponse {
   /** Whether the client has left, or other code has ended the response. */
   readonly isOver: boolean;
   write(text: string): void;
+  /** @param end - what comes after the bytes for this stream only */
+  readonly writeBlock: (bytes: Uint8Array, end: Uint8Array) => void;
 }
 
 /**

@@ -1,27 +1,22 @@
 import { Observable, type Subscriber } from 'rxjs';
 import { type AsyncContext, contextOutside } from '../operators/items/async-context.js';
 import type { Block } from './block.js';
+import type { StreamResponse } from './http.js';
 import { endOfId, type RelayMessage } from './relay-message.js';
 import type { RelayResponse } from './relay-options.js';
-
-/** A response that takes a block as bytes. Its other messages are emitted. */
-export interface BlockResponse extends RelayResponse {
-  /** @param end - what comes after the bytes for this stream only */
-  readonly writeBlock: (bytes: Uint8Array, end: Uint8Array) => void;
-}
 
 /** Where the messages of a page go: to the subscriber, and blocks to its response, if that takes them. */
 export class PageOutput {
   readonly #subscriber: Subscriber<RelayMessage>;
   readonly #response: RelayResponse | undefined;
-  readonly #blocks: BlockResponse | undefined;
+  readonly #blocks: StreamResponse | undefined;
   readonly #stream: string | undefined;
   readonly #end: Uint8Array;
   readonly #own: AsyncContext | undefined;
 
   constructor(
     subscriber: Subscriber<RelayMessage>,
-    response: RelayResponse | BlockResponse | undefined,
+    response: RelayResponse | StreamResponse | undefined,
     stream: string | undefined,
     home: AsyncContext | undefined,
   ) {
