@@ -9,8 +9,12 @@ import type { Turns } from './turns.js';
 // Out: a block for all pages that have the one before it. The others catch up by themselves (`Page.catchUp`).
 // Never: work for each page and event. A page that's live costs a comparison and a write.
 
-/** A watermark that's older by less than this needs no update while events arrive, in ms. */
-export const freshMs = 125;
+/** A watermark that's older by less than this needs no update while events arrive, in ms: each batch has one. */
+const freshMs = 125;
+
+/** Returns whether a page that has one watermark needs the next one. `hasSent`: whether events arrive. */
+export const isMarkDue = (next: number, has: number, hasSent: boolean): boolean =>
+  next > has && !(hasSent && next < has + freshMs);
 
 /** A page, as the passes over all of them see it. */
 export interface LivePage {
@@ -103,9 +107,7 @@ export class Pages {
     const live = this.#live;
     if (live?.end.offset !== log.newest.offset) return undefined;
     const watermark = log.watermarkAt(live.end);
-    // While events arrive, each batch has a watermark, and a page doesn't need another one.
-    const isFresh = hasSentBlock && watermark < live.watermark + freshMs;
-    if (isFresh || watermark <= live.watermark) return undefined;
+    if (!isMarkDue(watermark, live.watermark, hasSentBlock)) return undefined;
     const block = this.#run.blockOf(live.end, { end: live.end, watermark, fields: [] }, live);
     this.#live = block;
     return block;

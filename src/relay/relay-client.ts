@@ -10,7 +10,7 @@ import { linesOf } from './event-log.js';
 import type { Place, StoredRecords } from '../protocol/place.js';
 import type { RelayHub } from './hub.js';
 import type { PageOutput } from './page-output.js';
-import { freshMs } from './pages.js';
+import { isMarkDue } from './pages.js';
 import { publicEvent } from './public-json.js';
 import { dataFields, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
@@ -205,10 +205,9 @@ export class RelayClient {
   watermark(): RelayMessage | undefined {
     const watermark = this.#watermarkHere;
     const areEventsDue = this.#firstEvents !== undefined || !this.#isComplete;
-    // While events arrive, each batch has a watermark, and a page doesn't need another one.
-    const isFresh = this.#hasSentBatch && watermark < this.#watermark + freshMs;
+    const isDue = !areEventsDue && isMarkDue(watermark, this.#watermark, this.#hasSentBatch);
     this.#hasSentBatch = false;
-    if (areEventsDue || isFresh || watermark <= this.#watermark) return undefined;
+    if (!isDue) return undefined;
     const gap = this.#gapUntil(watermark).map(writeEventLine).join('\n');
     this.#sent(watermark);
     return this.#message(withWatermark(gap, watermark));
