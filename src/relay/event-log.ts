@@ -90,17 +90,17 @@ export class EventLog {
 
   /** Returns whether no event after a position has been removed. */
   has({ offset }: Checkpoint): boolean {
-    return this.newest.offset - this.#size <= offset;
+    this.#storeWaiting();
+    return this.#first <= offset;
   }
 
   get size(): number {
-    this.#storeWaiting();
-    return this.#size;
+    return this.newest.offset - this.#first;
   }
 
   get bytes(): number {
-    this.#storeWaiting();
-    return this.#bytes;
+    const { written } = this.newest;
+    return written - (this.#chunks.oldest?.writtenAfter(this.#removed) ?? written);
   }
 
   /**
@@ -199,14 +199,10 @@ export class EventLog {
     this.#removeOldest(end.offset - this.bounds.capacity, end.written - this.bounds.capacityBytes);
   }
 
-  get #size(): number {
+  /** The offset of the oldest event. */
+  get #first(): number {
     const { oldest } = this.#chunks;
-    return oldest === undefined ? 0 : this.#newest.offset - oldest.before.offset - this.#removed;
-  }
-
-  get #bytes(): number {
-    const { oldest } = this.#chunks;
-    return oldest === undefined ? 0 : this.#newest.written - oldest.writtenAfter(this.#removed);
+    return oldest === undefined ? this.#newest.offset : oldest.before.offset + this.#removed;
   }
 
   /** Removes the events before an offset, and those that begin before so many bytes of all lines. */
@@ -250,7 +246,10 @@ export class EventLog {
   /** Returns the position after `offset` events; `undefined` if it's been removed, or isn't reached yet. */
   positionAt(offset: number): Checkpoint | undefined {
     const { newest } = this;
-    return offset < newest.offset - this.#size || offset > newest.offset ? undefined : this.#positionAt(offset);
+    if (offset < this.#first || offset > newest.offset) return undefined;
+    if (offset === newest.offset) return newest;
+    const [index, count] = this.#find(offset);
+    return this.#chunks.at(index).checkpointAfter(count);
   }
 
   /** Returns the position after the last event that isn't later than `time`. */
@@ -289,9 +288,8 @@ export class EventLog {
   }
 
   earliestAfter(offset: number): number {
-    const { newest } = this;
-    if (offset >= newest.offset) return Infinity;
-    const [index, count] = this.#find(Math.max(offset, newest.offset - this.#size));
+    if (offset >= this.newest.offset) return Infinity;
+    const [index, count] = this.#find(Math.max(offset, this.#first));
     return this.#chunks.at(index).earliestAfter(count, this.#earliestFrom(index + 1));
   }
 
@@ -328,12 +326,6 @@ export class EventLog {
         return { fields, end, watermark: this.watermarkAt(end) };
       [index, count] = [index + 1, 0];
     }
-  }
-
-  #positionAt(offset: number): Checkpoint {
-    if (offset === this.#newest.offset) return this.#newest;
-    const [index, count] = this.#find(offset);
-    return this.#chunks.at(index).checkpointAfter(count);
   }
 
   /** Returns the chunk with the event at an offset, and how many of its events are before that. */
