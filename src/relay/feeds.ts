@@ -138,20 +138,18 @@ export class Feeds {
   /** Logs the events of a source, and sends them every `batchMs` while they arrive. */
   #logged$({ topic, run, pages }: LiveRun, source$: Observable<TopicEvent>): Observable<never> {
     const { batchMs, scheduler } = this.#settings;
-    const stop = (error: unknown) => this.#stop(topic, run, error);
+    const stop = (error: unknown): void => {
+      const { failure } = this.#source;
+      const isOfSource = failure !== undefined && failure.error === error;
+      // An operator's error is private, even a `TradeFeedError`.
+      run.stop(isOfSource || topic === undefined ? error : undefined);
+      // The source reports its own error, once for all runs.
+      if (!isOfSource) this.#hub.report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
+    };
     return source$.pipe(
       map((event) => run.append(event)),
       batched(clampMs(batchMs), scheduler, { send: () => pages.send(), stop, complete: () => run.complete() }),
     );
-  }
-
-  #stop(topic: Topic, run: RelayRun, error: unknown): void {
-    const { failure } = this.#source;
-    const isOfSource = failure !== undefined && failure.error === error;
-    // An operator's error is private, even a `TradeFeedError`.
-    run.stop(isOfSource || topic === undefined ? error : undefined);
-    // The source reports its own error, once for all runs.
-    if (!isOfSource) this.#hub.report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
   }
 }
 

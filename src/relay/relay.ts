@@ -176,33 +176,33 @@ const client$ = (
 ): Observable<RelayMessage> =>
   new Observable((subscriber) => {
     const { report, turns } = hub;
-    const admitted$ = defer(() => {
-      const slot = slots.take();
-      const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
-      const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
-      const closed$ = slot.ended$.pipe(
-        inTurn(turns, 'live'),
-        switchMap(() => throwError(closedError)),
-      );
-      return race(admission$.pipe(inTurn(turns, 'join')), closed$).pipe(
-        take(1),
-        tap((admitted) => slots.admit(slot, admitted.user, stream)),
-        switchMap(({ select, sinceMs }) =>
-          sendTo(subscriber, feeds.join(select), hub, slot, { lastEventId, response, sinceMs }),
-        ),
-        finalize(() => {
-          // Reports before freeing the slot: freeing the last one of a closed relay completes `events$`.
-          const { client } = slot;
-          slot.client = undefined;
-          if (client) report({ type: 'client-left', client: client.number, sent: client.sent, missed: client.missed });
-          slots.free(slot);
-        }),
-      );
-    });
     // Hundreds of requests can arrive in one turn. `sendTo` emits the messages.
     const sent$ = of(undefined).pipe(
       inTurn(turns, 'request'),
-      switchMap(() => admitted$),
+      switchMap(() => {
+        const slot = slots.take();
+        const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
+        const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
+        const closed$ = slot.ended$.pipe(
+          inTurn(turns, 'live'),
+          switchMap(() => throwError(closedError)),
+        );
+        return race(admission$.pipe(inTurn(turns, 'join')), closed$).pipe(
+          take(1),
+          tap((admitted) => slots.admit(slot, admitted.user, stream)),
+          switchMap(({ select, sinceMs }) =>
+            sendTo(subscriber, feeds.join(select), hub, slot, { lastEventId, response, sinceMs }),
+          ),
+          finalize(() => {
+            // Reports before freeing the slot: freeing the last one of a closed relay completes `events$`.
+            const { client } = slot;
+            slot.client = undefined;
+            if (client)
+              report({ type: 'client-left', client: client.number, sent: client.sent, missed: client.missed });
+            slots.free(slot);
+          }),
+        );
+      }),
     );
     return sent$.subscribe({
       error: (error: unknown) => {
