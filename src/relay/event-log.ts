@@ -298,14 +298,9 @@ export class EventLog {
     return linesOf(this.#batchAfter(offset - 1, 0)).startsWith('{"type":"gap"');
   }
 
-  /** Returns the next events after a stored position; `undefined` at the end. */
-  read({ offset }: Pick<Checkpoint, 'offset'>): Batch | undefined {
-    return offset === this.newest.offset ? undefined : this.#batchAfter(offset, maxBatchBytes);
-  }
-
-  /** Returns the first event after a stored position; `undefined` at the end. */
-  readOne({ offset }: Checkpoint): Batch | undefined {
-    return offset === this.newest.offset ? undefined : this.#batchAfter(offset, 0);
+  /** Returns the next events after a stored position, or with 0 bytes the first one; `undefined` at the end. */
+  read({ offset }: Pick<Checkpoint, 'offset'>, maxBytes = maxBatchBytes): Batch | undefined {
+    return offset === this.newest.offset ? undefined : this.#batchAfter(offset, maxBytes);
   }
 
   #batchAfter(offset: number, maxBytes: number): Batch {

@@ -310,7 +310,7 @@ export class RelayClient {
   #nextBeforeGap(from: number): RelayMessage | undefined {
     const { log } = this.#run;
     const { position } = this.#progress;
-    const one = log.readOne(position);
+    const one = log.read(position, 0);
     if (one === undefined) return undefined;
     this.#advance(one.end);
     const lines = linesOf(one);

@@ -210,7 +210,7 @@ describe('a log whose frames wait until it is read', () => {
             const facts = positions.map(({ offset, frames, at, complete, watermark, shared, state }) => {
               return { offset, frames, at, complete, watermark, shared, open: state.open, events: state.events.length };
             });
-            const lines = positions.map((position) => log.readOne(position)).map((batch) => batch && linesOf(batch));
+            const lines = positions.map((position) => log.read(position, 0)).map((batch) => batch && linesOf(batch));
             return { first, facts, lines, bytes: log.bytes, now: log.timeNow };
           });
           expect(waiting).toEqual(current);
