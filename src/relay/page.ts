@@ -18,7 +18,7 @@ import type { LiveRun } from './feeds.js';
 import type { RelayHub } from './hub.js';
 import { PageOutput } from './page-output.js';
 import type { LivePage, Pages } from './pages.js';
-import { type EndReason, RelayClient } from './relay-client.js';
+import { RelayClient } from './relay-client.js';
 import type { RelayMessage } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
 import { Replay } from './replay.js';
@@ -63,7 +63,7 @@ export const sendTo = (
     live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$).pipe(inTurn(hub.turns, 'live')))),
     page.lastSends$(),
     defer(() => {
-      page.end(slot.endReason ?? 'sessionEnded');
+      output.send(client.connectAgain(slot.endReason ?? 'sessionEnded'));
       return EMPTY;
     }),
   ).pipe(takeUntil(page.stuck$));
@@ -155,10 +155,6 @@ class Page implements LivePage {
       expand(() => next$().pipe(tap(send))),
       takeUntil(timer(lastRead.maxMs, scheduler)),
     );
-  }
-
-  end(reason: EndReason): void {
-    this.#output.send(this.#client.connectAgain(reason));
   }
 
   get #hasMore(): boolean {
