@@ -42,11 +42,14 @@ export interface FeedLogOptions {
 export interface AppendOptions {
   /**
    * What to do when the disk is full or fails, a segment is removed, or a server refuses records or is away for 5 s.
-   * `'error'` ends the stream with the
-   * {@link LogError}. If you pass a function, it receives the error and the stream goes on. So does the log once the disk
-   * works again, with a gap that has the exact number of missed frames. If the log can't go on (another writer has it,
-   * or bytes can't be forced to the disk), the function receives the error, and the stream ends with it. A failure of
-   * the end itself, after you have unsubscribed, is a process warning unless you pass a function.
+   * `'error'` ends the stream with the {@link LogError}. If you pass a function, it receives the error and the stream
+   * goes on. So does the log once the disk works again, with a gap that has the exact number of missed frames. If the log
+   * can't go on (another writer continues it, or bytes can't be forced to the disk), the function receives the error, and
+   * the stream ends with it. A failure of the end itself, after you have unsubscribed, is a process warning unless you
+   * pass a function.
+   *
+   * While a server refuses the first record, the function receives that, and the source isn't subscribed to yet. A log
+   * that can't be opened (another writer has it, the folder can't be made, a permission is missing) only ends the stream.
    *
    * @defaultValue `'error'`
    */

@@ -287,7 +287,8 @@ export class StoreWriter {
     this.#recorder.lose();
     const { path } = this.#log;
     const problem = `Can't write the log ${path}: more than ${this.#maxWaitingBytes} bytes wait for its store.`;
-    this.#fail(new LogError('log-write-failed', problem, { path }));
+    const advice = 'Look at the load of the server and at the network, or raise `maxWaitingBytes`.';
+    this.#fail(new LogError('log-write-failed', problem, { path, advice }));
   }
 
   /** Records go on once half of the room is free again, or gaps and frames would alternate. */

@@ -1,15 +1,16 @@
 // What the parts of a log in a store share: its place on a broker, who has a role, and what the broker refuses.
 import { setTimeout as delay } from 'node:timers/promises';
-import { concat, type Observable, throwError } from 'rxjs';
+import { concat, filter, type Observable, type Subscription, throwError } from 'rxjs';
 import { printable } from '../protocol/printable.js';
 import { warnOf } from './append.js';
 import { LogError } from './log-error.js';
 import type { LineSpec, LineStore } from './line-store.js';
-import { refusalIn } from './refusal.js';
+import { isDenied, refusalIn } from './refusal.js';
 
 /** What a log needs of a broker. The engine of a cluster has it. */
 export interface LogEngine {
   readonly connected$: Observable<boolean>;
+  readonly failures$?: Observable<{ readonly operation: string; readonly error: unknown }> | undefined;
   read(key: string): Promise<{ readonly value: string; readonly revision: number } | undefined>;
   compareAndSet(key: string, value: string, expected: number | undefined): Promise<number | undefined>;
   maxMessageBytes?(): number | undefined;
@@ -69,6 +70,8 @@ export class StoreFaults {
   #timer: NodeJS.Timeout | undefined;
   #last: unknown;
   #isReported = false;
+  /** Why it can't connect, which the failure of a request doesn't tell. */
+  #connecting: Subscription | undefined;
 
   constructor(log: StoredLog, report: (error: LogError) => void) {
     this.#log = log;
@@ -76,15 +79,20 @@ export class StoreFaults {
   }
 
   failed(error: unknown): void {
-    this.#last = error;
     if (this.#isReported) return;
-    if (!this.#log.isAway(error)) this.#tell();
-    else this.#timer ??= setTimeout(() => this.#tell(), awayMs);
+    const { isAway, engine } = this.#log;
+    this.#last = error;
+    if (!isAway(error)) return this.#tell();
+    this.#timer ??= setTimeout(() => this.#tell(), awayMs);
+    this.#connecting ??= engine.failures$
+      ?.pipe(filter(({ operation }) => operation === 'connect'))
+      .subscribe((failure) => isAway(failure.error) || this.failed(failure.error));
   }
 
   worked(): void {
     clearTimeout(this.#timer);
-    [this.#timer, this.#isReported] = [undefined, false];
+    this.#connecting?.unsubscribe();
+    [this.#timer, this.#isReported, this.#connecting] = [undefined, false, undefined];
   }
 
   #tell(): void {
@@ -125,8 +133,9 @@ export const takeRole = async (log: StoredLog, role: string): Promise<(() => voi
   const subject = `rtf.log.${name}.${role}`;
   const refused = (error: unknown): LogError => {
     if (error instanceof LogError) return error;
-    const advice = `Give the user permission to publish and to subscribe to ${subject}.`;
-    const { message } = refusalIn(error);
+    const { message, ...others } = refusalIn(error);
+    const granting = `Give the user permission to publish and to subscribe to ${subject}.`;
+    const advice = isDenied(error) ? granting : others.advice;
     const problem = `The broker refuses the subject ${subject}: ${printable(message)}.`;
     return new LogError('log-write-failed', problem, { path: log.path, advice });
   };

@@ -25,7 +25,9 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
 
 /** Writes a line, which contains no newline, as {@link dataFields} does. */
-export const lineField = (line: string): string => `data: ${line}\n`;
+export const lineField = (line: string): string => `${linePrefix}${line}\n`;
+
+export const linePrefix = 'data: ';
 
 /** Reverses {@link dataFields}. Lines are JSON, so none begins with `data: `. */
 export const dataIn = (fields: string): string => fields.slice('data: '.length, -1).replaceAll('\ndata: ', '\n');

@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { BehaviorSubject, Subject } from 'rxjs';
+import type { EngineFailure } from '../../src/cluster/index.js';
 import type { LogError } from '../../src/log/index.js';
 import { type LineStore, type Stored, StoreAway } from '../../src/log/line-store.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -126,6 +127,28 @@ describe('a writer of a log in a store', () => {
     const warnings = emitWarning.mock.calls;
     emitWarning.mockRestore();
     expect(warnings).toEqual([]);
+  });
+
+  it('reports once, and at once, what keeps it from connecting', async () => {
+    const failures$ = new Subject<EngineFailure>();
+    const { state, open } = refusing({ failures$ });
+    const writer = startNoting(open());
+    writer.send(opened(), frame(1));
+    await waitFor(async () => textsOf(await all(open()).catch(() => [])).length === 1);
+    state.error = new StoreAway('disconnected');
+    writer.send(frame(2));
+    await waitFor(() => failures$.observed);
+    failures$.next({ operation: 'connect', error: new StoreAway('refused') });
+    expect(writer.noted).toEqual([]);
+    for (let n = 0; n < 2; n += 1)
+      failures$.next({ operation: 'connect', error: new Error('WRONGPASS invalid password') });
+    expect(writer.noted.map(({ message }) => message)).toEqual([
+      expect.stringContaining('Check the user and the password'),
+    ]);
+    state.error = undefined;
+    await writer.end();
+    expect(failures$.observed).toBe(false);
+    expect(textsOf(await all(open()))).toEqual(texts(1, 3));
   });
 
   it('reports once that an end fails, in the words of its store', async () => {
