@@ -4,12 +4,13 @@ import type { TicketSettings } from '../feed/options.js';
 import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
 import type { FeedEvent, LifecycleEvent, Stopped, Watermark } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { clusterMeanings } from '../protocol/failures/classify.js';
+import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { afterEvent, type FeedState, noFeed, stoppedAt } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Input } from './election/election.js';
 import type { FeedChannel } from './feed-channel.js';
 import type { Follower } from './follower.js';
-import { OwnerOutage } from './owner-outage.js';
 
 interface FeedRunParts {
   readonly channel: Pick<FeedChannel, 'frame' | 'event'> & { readonly follower: Pick<Follower, 'hasOpened'> };
@@ -29,7 +30,8 @@ export class FeedRun {
   readonly #events$: Observable<FeedEvent>;
   readonly #allowed$ = new Subject<void>();
   #connection = new Subscription();
-  readonly #outage = new OwnerOutage();
+  /** What the feed has emitted. It outlives the subscription, because an owner that was replaced opens again. */
+  #state: FeedState = noFeed;
 
   constructor(feed: Feed, settings: TicketSettings, user: AccountUser, parts: FeedRunParts) {
     const asked$ = defer(() => {
@@ -45,8 +47,7 @@ export class FeedRun {
       user,
       beforeHandshake: merge(this.#allowed$, asked$),
       show,
-      // Another owner's `opened` counts as well.
-      before: () => this.#outage.begin(Date.now(), parts.channel.follower.hasOpened),
+      before: () => (this.#state = stateBefore(this.#state, Date.now(), parts.channel.follower.hasOpened)),
     };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
     this.#parts = parts;
@@ -69,7 +70,7 @@ export class FeedRun {
   }
 
   close(): void {
-    this.#outage.end();
+    this.#state = noFeed;
     this.#connection.unsubscribe();
   }
 
@@ -84,14 +85,14 @@ export class FeedRun {
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
     if (connection.closed) return this.#parts.show(each);
-    this.#outage.receive(each);
+    this.#state = afterEvent(this.#state, each, undefined);
     this.#emit(each);
   }
 
   /** Reports to all replicas why the feed ended, unless another client did it: the election decides about that. */
   #reportStop(event: Stopped): void {
     const { at, failure } = event;
-    this.#outage.receive(event);
+    this.#state = afterEvent(this.#state, event, undefined);
     if (failure.code === 'connection-replaced') return;
     this.#emit({ type: 'disconnected', at, failure });
     this.#emit({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
@@ -105,12 +106,23 @@ export class FeedRun {
   #fail(error: unknown): void {
     const isReplaced = error instanceof TradeFeedError && error.code === 'connection-replaced';
     if (!isReplaced) {
-      this.#outage.end();
+      this.#state = noFeed;
       this.failure = error;
     }
     this.#parts.input({ type: 'failed', isReplaced });
   }
 }
+
+/**
+ * Returns the state before an owner's subscription: with the outage of the hand-over, until a connection is complete;
+ * later with its own one.
+ *
+ * @param hasOpened - whether any owner's connection has opened
+ */
+export const stateBefore = ({ outage }: FeedState, now: number, hasOpened: boolean): FeedState => {
+  const failure = outage?.failure ?? createFailure(clusterMeanings.ownerChanged, { stage: 'stream', endedAt: now });
+  return stoppedAt(outage?.from ?? now, failure, hasOpened);
+};
 
 // A 403 concerns the account, so no other candidate does better. The owner retries until access is restored.
 const withAccess =

@@ -18,11 +18,12 @@ import { step } from '../../../src/cluster/election/step.js';
 import { timingDefaults } from '../../../src/cluster/election/timing.js';
 import type { EngineFaults, WatchedEngine } from '../../../src/cluster/engine-faults.js';
 import { FeedChannel } from '../../../src/cluster/feed-channel.js';
+import { stateBefore } from '../../../src/cluster/feed-run.js';
 import { headOf, type FeedHead } from '../../../src/cluster/messages.js';
-import { OwnerOutage } from '../../../src/cluster/owner-outage.js';
 import { createLifecycle } from '../../../src/feed/lifecycle.js';
 import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
+import { afterEvent, noFeed } from '../../../src/protocol/feed-state.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import type { Place } from '../../../src/protocol/place.js';
 import { liveSubject } from '../../../src/log/line-store.js';
@@ -413,7 +414,7 @@ class SimulatedFeed {
   #attempts = 0;
   #isOpen = false;
   /** The gaps are those of the real library. */
-  readonly #outage = new OwnerOutage();
+  #state = noFeed;
   #lifecycle: ReturnType<typeof createLifecycle> | undefined;
 
   /** @param hasBadKey - the service refuses the key of this replica */
@@ -431,16 +432,16 @@ class SimulatedFeed {
     this.#lifecycle?.end();
     this.#isOpen = true;
     const emit = (event: LifecycleEvent): void => {
-      this.#outage.receive(event);
+      this.#state = afterEvent(this.#state, event, undefined);
       if (event.type !== 'stopped') replica.publishEvent(event);
     };
-    const before = this.#outage.begin(replica.wall, true);
-    this.#lifecycle = createLifecycle(emit, { before, scheduler: schedulerOf(replica) });
+    this.#state = stateBefore(this.#state, replica.wall, true);
+    this.#lifecycle = createLifecycle(emit, { before: this.#state, scheduler: schedulerOf(replica) });
     this.#startAttempt(0);
   }
 
   close(): void {
-    this.#outage.end();
+    this.#state = noFeed;
     this.#end();
   }
 
@@ -545,7 +546,7 @@ class SimulatedFeed {
   }
 
   #failed(isReplaced: boolean): void {
-    if (!isReplaced) this.#outage.end();
+    if (!isReplaced) this.#state = noFeed;
     this.#end();
     this.#replica.input({ type: 'failed', isReplaced });
   }
