@@ -152,7 +152,7 @@ export class FeedChannel {
   end(gen: number): void {
     if (gen === this.#publisher.place.gen) {
       // What has waited is published before the end. Otherwise the next owner would wait for an end that never comes.
-      if (this.#publisher.hasOpened) this.#begin(true);
+      if (this.#publisher.hasOpened) this.#begin('leaving');
       // The previous owner may still be connected, so this generation has no place in the line.
       for (const each of this.#publisher.drop()) if (each.type !== 'frame') this.#parts.show(each);
     }
@@ -232,29 +232,25 @@ export class FeedChannel {
   }
 
   /** Begins this owner's generation in the line once the previous one has ended, and publishes what has waited. */
-  #begin(isLeaving = false): void {
+  #begin(when: 'due' | 'caught-up' | 'leaving' = 'due'): void {
     clearTimeout(this.#timer);
-    if (this.#isBeginning && !isLeaving) return;
+    if (this.#isBeginning && when !== 'leaving') return;
     const at = this.#publisher.beginsAt(this.follower, this.#leaseMs);
     // A subscriber can end the replica.
     if (at === undefined || this.#source?.subscription.closed) return;
-    const now = performance.now();
-    if (isLeaving) return this.#beginNow();
-    if (at > now) this.#timer = setTimeout(() => this.#begin(), clampMs(Math.ceil(at - now)));
-    else if (this.#store) void this.#beginAfter(this.#reader.finish());
+    const waitMs = Math.ceil(at - performance.now());
+    // After it has caught up, too: the previous owner may have been heard meanwhile.
+    if (waitMs > 0 && when !== 'leaving') this.#timer = setTimeout(() => this.#begin(), clampMs(waitMs));
+    else if (this.#store && when === 'due') void this.#catchUp();
     else this.#beginNow();
   }
 
   /** The line may be longer than what has arrived here. */
-  async #beginAfter(caughtUp: Promise<void>): Promise<void> {
+  async #catchUp(): Promise<void> {
     this.#isBeginning = true;
-    await caughtUp;
+    await this.#reader.finish();
     this.#isBeginning = false;
-    const at = this.#publisher.beginsAt(this.follower, this.#leaseMs);
-    if (at === undefined || this.#source?.subscription.closed) return;
-    // The previous owner may have been heard meanwhile.
-    if (at > performance.now()) this.#begin();
-    else this.#beginNow();
+    this.#begin('caught-up');
   }
 
   #beginNow(): void {
