@@ -95,7 +95,7 @@ export class Follower implements PositionedFeed {
     if (have && isNew && this.#connection !== 'new') this.#changeOwner(message, have);
     if (have && !isNext) this.#miss(message, have);
     else if (this.#connection === 'away') this.#return(message);
-    if (skip === 0) this.#place = { ...placeOf(message), ...(this.#place && timesOf(this.#place)) };
+    if (skip === 0) this.#place = placeOf(message, this.#place);
     if (!isNext) this.#rejoin(message);
     this.#take(message, skip);
     if (have && wasOpen && isReplaced(message, have))
@@ -374,18 +374,18 @@ const later = (message: FeedMessage, ms: number, now: number): FeedMessage => {
 
 type Settling = FeedMessage['settling'];
 
-export const placeOf = ({ line, gen, offset, frames, holes, at, complete }: Place): Place => {
-  return { line, gen, offset, frames, holes, at, complete };
+/** @param times - the place whose times it gets */
+export const placeOf = (of: Place, times: Place = of): Place => {
+  const { line, gen, offset, frames, holes } = of;
+  return { line, gen, offset, frames, holes, at: times.at, complete: times.complete };
 };
-
-const timesOf = ({ at, complete }: Place): Pick<Place, 'at' | 'complete'> => ({ at, complete });
 
 export const isComplete = ({ at, complete }: Place): boolean => complete >= at;
 
 const missing = (why: 'away' | 'behind', endedAt: number): TradeFeedError =>
   createFailure(clusterMeanings[why], { stage: 'stream', endedAt });
 
-const replacedAt = (endedAt: number): TradeFeedError =>
+export const replacedAt = (endedAt?: number): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
 
 /** Whether its owner's connection was replaced, which no event says. */

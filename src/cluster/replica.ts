@@ -12,7 +12,6 @@ import {
 import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent, Watermark } from '../protocol/event.js';
 import { EventRecord, type LogEntry } from '../protocol/event-record.js';
-import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Place, PositionedFeed } from '../protocol/place.js';
 import type { Feed } from '../protocol/feed.js';
@@ -47,7 +46,7 @@ import type { EngineFailure } from './engine.js';
 import { FeedChannel } from './feed-channel.js';
 import { FeedRun } from './feed-run.js';
 import type { LineExtent } from '../log/line-store.js';
-import type { EmitEvent, LineCounts } from './follower.js';
+import { type EmitEvent, type LineCounts, replacedAt } from './follower.js';
 import { type ElectionStatus, statusOf } from './status.js';
 
 interface ReplicaHandlers {
@@ -238,7 +237,7 @@ export class Replica implements PositionedFeed {
       case 'fail':
         if (effect.other)
           return this.#end(misfit(this.#settings.account, effect.other, this.#election.settings.source));
-        return this.#end(effect.isReplaced ? replacedByOther() : run.failure);
+        return this.#end(effect.isReplaced ? replacedAt() : run.failure);
       case 'left':
         return this.#leave();
     }
@@ -313,6 +312,3 @@ export class Replica implements PositionedFeed {
 // A healthy owner rewrites its key at once, so that isn't a lasting fault.
 const unreadableKey = ({ type }: CallResult): Error | undefined =>
   type === 'unreadable' ? new Error("its value isn't a key of this version") : undefined;
-
-const replacedByOther = (): TradeFeedError =>
-  createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
