@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SizedQueue } from '../operators/bounded/ring.js';
 import type { Head } from '../protocol/place.js';
+import { isError } from '../protocol/type-guards.js';
 import { type LineStore, type Stored, StoreAway } from './line-store.js';
 
 interface Waiting {
@@ -99,7 +100,7 @@ export class LineWriter {
         const end = await this.#store.end();
         if (this.#isOver()) return;
         if (this.#goOn(end) === 0) break;
-        throw this.#refusal ?? new StoreAway('The store lacks messages that it was sent');
+        throw isError(this.#refusal) ? this.#refusal : new StoreAway('The store lacks messages that it was sent');
       } catch (error) {
         if (performance.now() >= until) throw error;
       }
