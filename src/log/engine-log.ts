@@ -1,4 +1,4 @@
-import { aName, type Rule } from '../protocol/validate.js';
+import { aName, integerIn, type Rule } from '../protocol/validate.js';
 import { type FeedLog, logOf } from './feed-log.js';
 import { historyOfStore } from './history.js';
 import { LogError } from './log-error.js';
@@ -32,10 +32,19 @@ export interface EngineLogOptions {
   readonly maxWaitingBytes?: number | undefined;
 }
 
+/** NATS counts ages in nanoseconds, in 64 bits. */
+const maxAgeMs = 9.2e12;
+
 export const engineLogRules: Readonly<Record<keyof EngineLogOptions, Rule>> = {
   name: aName,
-  maxBytes: bytesRule,
-  maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
+  maxBytes: {
+    allowed: `a whole number of bytes from 1 to ${Number.MAX_SAFE_INTEGER}, or Infinity`,
+    is: (v) => v === Infinity || integerIn(1).is(v),
+  },
+  maxAgeMs: {
+    allowed: `a number of ms from 100 to ${maxAgeMs}, or Infinity`,
+    is: (v) => v === Infinity || (typeof v === 'number' && v >= 100 && v <= maxAgeMs),
+  },
   maxWaitingBytes: bytesRule,
 };
 

@@ -234,7 +234,9 @@ for (const kind of kinds) {
       ['a name with a dot', { name: 'a.b' }, 'name'],
       ['no name', {}, 'name'],
       ['half a byte', { name: 'a', maxBytes: 1.5 }, 'maxBytes'],
+      ['more bytes than a server can count', { name: 'a', maxBytes: 2 ** 70 }, 'maxBytes'],
       ['a short age', { name: 'a', maxAgeMs: 99 }, 'maxAgeMs'],
+      ['an age of 31,000 years', { name: 'a', maxAgeMs: 1e15 }, 'maxAgeMs'],
       ['no room', { name: 'a', maxWaitingBytes: 0 }, 'maxWaitingBytes'],
       ['an option of a folder', { name: 'a', syncMs: 1 }, 'syncMs'],
     ])('refuses %s', (_, options, option) => {
