@@ -125,7 +125,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   };
 };
 
-export const aConnection = objectWith('subscribe', 'a Redis of ioredis');
+// A connection of NATS has `subscribe`, too.
+export const aConnection = objectWith('hmget', 'a Redis of ioredis');
 
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { Redis } from 'ioredis';
 import { lastValueFrom, take } from 'rxjs';
 import type { LogError } from '../../src/log/index.js';
 import { encodeMessage } from '../../src/log/log-message.js';
@@ -83,6 +84,11 @@ describeInstalled('nats', 'a log on JetStream', () => {
   it.each<[string, (connection: never) => unknown, string]>([
     ['two replicas', (connection) => jetStreamLog(connection, { name: 'a', replicas: 2 }), 'replicas'],
     ['no connection', () => jetStreamLog({} as never, { name: 'a' }), 'connection'],
+    [
+      'a connection of Redis',
+      () => jetStreamLog(new Redis({ lazyConnect: true }) as never, { name: 'a' }),
+      'connection',
+    ],
     ['syncMs', (connection) => jetStreamLog(connection, { name: 'a' }).append({ syncMs: 1 } as never), 'syncMs'],
   ])('refuses %s', async (_, call, option) => {
     await using server = await startServer('nats');

@@ -18,6 +18,8 @@ describe('redisEngine', () => {
   });
 
   const [one, other] = [idle(), idle()];
+  const call = (): void => undefined;
+  const ofNats = { status: call, subscribe: call, publish: call, request: call };
   it.each<[string, string, () => unknown]>([
     ['a space in the prefix', 'prefix', () => redisEngine(one, other, { prefix: 'team a.' })],
     ['a wildcard in the prefix', 'prefix', () => redisEngine(one, other, { prefix: 'team.*' })],
@@ -25,6 +27,7 @@ describe('redisEngine', () => {
     ['a prefix that is no text', 'prefix', () => redisEngine(one, other, { prefix: 5 as never })],
     ['an unknown option', 'bucket', () => redisEngine(one, other, { bucket: 'a' } as never)],
     ['no connection', 'commands', () => redisEngine(undefined as never, other)],
+    ['a connection of NATS', 'commands', () => redisEngine(ofNats as never, other)],
     ['one connection for both', 'subscriber', () => redisEngine(one, one)],
     ['a Redis Cluster', 'subscriber', () => redisEngine(one, idle({ isCluster: true }))],
     [

@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 import { lastValueFrom, Subject, take } from 'rxjs';
 import type { LogError } from '../../src/log/index.js';
 import { redisLog } from '../../src/redis/index.js';
-import { describeInstalled, startServer } from '../cluster/support/real-server.js';
+import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
 import { all, append, done, follow, frame, frames, opened, texts, textsOf } from '../log/support.js';
 import { startLimitMs, waitFor } from '../support/wait-for.js';
 
@@ -73,13 +73,13 @@ describeInstalled('redis', 'a log on Redis', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'log-write-failed' })]);
   });
 
-  it.each<[string, object]>([
-    ['no connection', {}],
-    ['a connection with a prefix of keys', { keyPrefix: 'a:' }],
-  ])('refuses %s', async (what, options) => {
+  it.each<[string, (server: RealServer) => object]>([
+    ['no connection', () => ({})],
+    ['a connection of NATS', () => ({ status: done, subscribe: done, publish: done })],
+    ['a connection with a prefix of keys', (server) => server.redis({ keyPrefix: 'a:' })],
+  ])('refuses %s', async (_, connect) => {
     await using server = await startServer('redis');
-    const connection = what === 'no connection' ? {} : server.redis(options);
-    expect(() => redisLog(connection as never, { name: 'a' })).toThrow(
+    expect(() => redisLog(connect(server) as never, { name: 'a' })).toThrow(
       expect.objectContaining({ code: 'invalid-options' }),
     );
   });
