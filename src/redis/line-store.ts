@@ -203,14 +203,19 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
     return entries.map(([id, [, bytes = Buffer.alloc(0)]]) => ({ id: id.toString(), bytes, head: headOf(bytes) }));
   }
 
-  /** Rejects if the server is away or hangs. The client would wait for it without a limit. */
+  /** Rejects if the server is away or hangs. */
   async #ask<T>(call: (parts: LineParts) => Promise<T>): Promise<T> {
     if (!this.isConnected) throw new StoreAway('Redis is disconnected');
-    const { requestMs } = lineLimits;
-    const silent = () => throwError(() => new StoreAway(`Redis hasn't answered for ${requestMs} ms`));
-    return firstValueFrom(from(call(this.#parts)).pipe(timeout({ first: requestMs, with: silent })));
+    return answered(call(this.#parts));
   }
 }
+
+/** Rejects if there's no answer. The client would wait for it without a limit. */
+export const answered = <T>(answer: Promise<T>): Promise<T> => {
+  const { requestMs } = lineLimits;
+  const silent = () => throwError(() => new StoreAway(`Redis hasn't answered for ${requestMs} ms`));
+  return firstValueFrom(from(answer).pipe(timeout({ first: requestMs, with: silent })));
+};
 
 /** Another message at the end is no refusal: it shows where the line ends. */
 const refusalOf = (text: string): Error =>

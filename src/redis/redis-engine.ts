@@ -24,7 +24,7 @@ import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
 import { liveSubject } from '../log/line-store.js';
 import { isError } from '../protocol/type-guards.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
-import { asBuffer, RedisLine } from './line-store.js';
+import { answered, asBuffer, RedisLine } from './line-store.js';
 
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
@@ -90,7 +90,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
     ).pipe(shareReplay({ bufferSize: 1, refCount: true })),
     failures$: merge(failures$, errors$.pipe(map((error) => ({ operation: 'connect' as const, error })))),
     read: async (key) => {
-      const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
+      const [value, revision] = await answered(commands.hmget(prefix + key, 'value', 'revision'));
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
     },
     compareAndSet: async (key, value, expected) => {

@@ -58,6 +58,15 @@ describeInstalled('redis', 'a log on Redis', () => {
     expect(performance.now() - at).toBeLessThan(4_000);
   });
 
+  it('says where a consumer is or that the server is away, even if the client waits without a limit', async () => {
+    await using server = await startServer('redis');
+    const log = redisLog(server.redis({ maxRetriesPerRequest: null }), { name: 'market' });
+    expect(await log.committed('db')).toBeUndefined();
+    await server.broker.kill();
+    const failure = { name: 'LogError', message: stringMatching("hasn't answered for 2000 ms") };
+    await expect(log.committed('db')).rejects.toMatchObject(failure);
+  });
+
   it('ends its second connection with yours, also in an outage', async () => {
     await using server = await startServer('redis');
     const connection = server.redis();
