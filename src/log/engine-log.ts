@@ -63,7 +63,8 @@ export const engineLog = (
   const log: StoredLog = {
     ...broker,
     name,
-    spec: { kind: 'log', name, headOf: logHeadOf, ...limits },
+    // What waits for an answer must not fill the memory while the server keeps up.
+    spec: { kind: 'log', name, headOf: logHeadOf, maxUnansweredBytes: maxWaitingBytes / 4, ...limits },
     engine: broker.engine as StoredLog['engine'],
     isAway: (error) => !(error instanceof LogError) && !broker.isClosed() && broker.isAway(error),
   };

@@ -72,6 +72,8 @@ export interface LineSpec {
    */
   readonly maxAgeMs?: number | undefined;
   readonly maxBytes?: number | undefined;
+  /** A store that doesn't ask for each answer asks once so many bytes wait for one. @defaultValue `Infinity` */
+  readonly maxUnansweredBytes?: number | undefined;
 }
 
 /** What a new store keeps. */

@@ -33,7 +33,7 @@ interface LineParts extends LineSpec {
 export const lineHeaderBytes = 256;
 
 const { requestMs, answerMs } = lineLimits;
-/** An answer is due for each 64th message, or after so long. It counts for all messages before. */
+/** An answer is due for each 64th message, or after so long or so many bytes. It counts for all messages before. */
 const [askEvery, askMs] = [64, 250];
 /** A consumer reads four times as fast, but has to be created. */
 const maxDirect = 64;
@@ -60,8 +60,9 @@ export class NatsLine extends StoredLine<Newest, number> {
   #seq = 0;
   #id: string | undefined;
   #hasIds = false;
-  /** How many messages were sent since an answer was asked for, and when that was. */
+  /** How many messages and bytes were sent since an answer was asked for, and when that was. */
   #unasked = askEvery;
+  #unaskedBytes = 0;
   #askedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -93,18 +94,20 @@ export class NatsLine extends StoredLine<Newest, number> {
   }
 
   protected store(head: Head, bytes: Uint8Array, isAgain: boolean): Promise<Refused | undefined> | undefined {
-    const { connection } = this.#parts;
+    const { connection, maxUnansweredBytes = Infinity } = this.#parts;
     const subject = isAgain ? this.#again : this.#live;
     const options = { headers: this.#next(), timeout: answerMs };
     this.#unasked += 1;
+    this.#unaskedBytes += bytes.byteLength;
     clearTimeout(this.#timer);
-    if (this.#unasked < askEvery && performance.now() - this.#askedAt < askMs) {
+    const isDue = this.#unasked >= askEvery || this.#unaskedBytes > maxUnansweredBytes;
+    if (!isDue && performance.now() - this.#askedAt < askMs) {
       connection.publish(subject, bytes, options);
       // If no message follows that asks.
       this.#timer = setTimeout(() => void this.hear(head, this.#confirm(head)), askMs);
       return undefined;
     }
-    [this.#unasked, this.#askedAt] = [0, performance.now()];
+    [this.#unasked, this.#unaskedBytes, this.#askedAt] = [0, 0, performance.now()];
     return connection.request(subject, bytes, options).then((message) => refusalIn(message.json()));
   }
 

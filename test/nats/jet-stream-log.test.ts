@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { lastValueFrom, take } from 'rxjs';
 import type { LogError } from '../../src/log/index.js';
 import { encodeMessage } from '../../src/log/log-message.js';
+import { Frame } from '../../src/protocol/frame.js';
 import type { Place } from '../../src/protocol/place.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
@@ -33,6 +34,27 @@ describeInstalled('nats', 'a log on JetStream', () => {
     const records = await all(log);
     expect(textsOf(records)).toEqual(['{"n":1}', '{"n":2}']);
     await expect(all(log, { onDamage: 'error' })).rejects.toMatchObject({ code: 'log-corrupt' });
+  });
+
+  it('keeps all frames of a server that keeps up, however little may wait', async () => {
+    await using server = await startServer('nats');
+    const connection = await server.nats();
+    const noted: LogError[] = [];
+    const log = jetStreamLog(connection, { name: 'market', maxWaitingBytes: 100_000 });
+    const writer = startWriter(log, { onError: (error: LogError) => void noted.push(error) });
+    writer.send(opened());
+    const { streams } = await jetstreamManager(connection);
+    const stored = async () => (await streams.info('RTF_LOG_market').catch(() => undefined))?.state.bytes ?? 0;
+    await waitFor(stored, { limitMs });
+    const text = Buffer.from(JSON.stringify('x'.repeat(20_000)));
+    for (let n = 0; n < 20; n += 1) {
+      const before = await stored();
+      writer.send(new Frame('market', text, false, 1_001 + n, 1));
+      await waitFor(async () => (await stored()) > before + 20_000, { limitMs });
+    }
+    await writer.end();
+    expect(noted).toEqual([]);
+    expect(textsOf(await all(log))).toHaveLength(20);
   });
 
   it('stores nothing on a server without JetStream, and says how to start it', async () => {
