@@ -65,6 +65,8 @@ export class NatsLine extends StoredLine<Newest, number> {
   #unaskedBytes = 0;
   #askedAt = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** In the stream of that time, the line's last message up to `end` was at `seq`; 0: it had none. */
+  #passed: { readonly created: string; readonly end: number; readonly seq: number } | undefined;
 
   constructor(parts: LineParts) {
     super();
@@ -188,10 +190,10 @@ export class NatsLine extends StoredLine<Newest, number> {
     return { messages: messages.filter(isNext), isEnd: end >= 0 };
   }
 
-  /** Asks the leader for a message. Returns `undefined` if it's gone, or not of a line. */
-  async #headAt(seq: number): Promise<Head | undefined> {
+  /** Asks the leader for a message. Returns `null` if it's gone, and `undefined` if it isn't of a line. */
+  async #headAt(seq: number): Promise<Head | null | undefined> {
     const message = await (await this.#manager).streams.getMessage(this.#name, { seq });
-    return message === null ? undefined : this.#parts.headOf(message.data);
+    return message === null ? null : this.#parts.headOf(message.data);
   }
 
   /** Asks the leader; `undefined` if there's no stream. */
@@ -226,12 +228,21 @@ export class NatsLine extends StoredLine<Newest, number> {
     return isSet ? info : (await this.#manager).streams.update(this.#name, given);
   }
 
-  /** Returns the head of the last message. Others may have published to the subject after it. */
-  async #last({ state }: StreamInfo): Promise<Head | undefined> {
-    for (let seq = state.last_seq; seq > 0 && seq >= state.first_seq; seq -= 1) {
+  /** Returns the head of the last message. Others may have published to the subject after it: that's passed once. */
+  async #last({ created, state }: StreamInfo): Promise<Head | undefined> {
+    const { first_seq: first, last_seq: end } = state;
+    const passed = this.#passed?.created === created ? this.#passed : undefined;
+    const before = (seq: number) => (passed && seq <= passed.end ? Math.min(seq, passed.seq) : seq);
+    const remember = (seq: number) => (this.#passed = { created, end, seq });
+    // A new leader may not have a message yet.
+    let isComplete = true;
+    for (let seq = before(end); seq >= Math.max(1, first); seq = before(seq - 1)) {
       const head = await this.#headAt(seq);
-      if (head !== undefined) return head;
+      if (head && isComplete) remember(seq);
+      if (head) return head;
+      isComplete &&= head !== null;
     }
+    if (isComplete) remember(0);
     return undefined;
   }
 

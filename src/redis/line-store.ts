@@ -61,6 +61,18 @@ interface Found {
   readonly key: string;
   readonly head: Head;
 }
+
+/** From the entry `end` on, the newest message was `id`; `undefined`: there was none. */
+interface Passed {
+  readonly end: string;
+  readonly id: string | undefined;
+}
+
+interface First {
+  readonly message?: Message | undefined;
+  readonly others: readonly string[];
+}
+
 type Range = 'xrangeBuffer' | 'xrevrangeBuffer';
 
 /** Stores a line in a stream. The ids are `<generation>-<1000 * offset>`, so Redis itself refuses older ones, too. */
@@ -69,6 +81,7 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
   /** The id of the last message. */
   #id = '';
   #oldestKept: ReturnType<typeof retention<string>>;
+  #passed: Passed | undefined;
 
   constructor(parts: LineParts) {
     super();
@@ -123,8 +136,8 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
   }
 
   /** Searches the generations, from the newest. Each begins at the offset that its heads say. */
-  protected async find(isFound: (head: Head) => boolean, upTo = '+'): Promise<Found | undefined> {
-    const { message: last } = await this.#first('xrevrangeBuffer', upTo, '-');
+  protected async find(isFound: (head: Head) => boolean, upTo?: Message): Promise<Found | undefined> {
+    const last = upTo ?? (await this.#last());
     if (last === undefined) return undefined;
     const { gen, began, offset } = last.head;
     const next = async (from: number) => {
@@ -140,7 +153,7 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
     const { message: before } = await this.#first('xrevrangeBuffer', `(${found.key}`, '-');
     if (before?.head.line !== found.head.line || !isFound(before.head)) return found;
     const isOfOther = before.head.gen !== found.head.gen;
-    const earlier = isOfOther ? await this.find(isFound, before.id) : undefined;
+    const earlier = isOfOther ? await this.find(isFound, before) : undefined;
     return earlier ?? this.#back({ key: before.id, head: before.head }, isFound);
   }
 
@@ -155,7 +168,7 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
   }
 
   async last(): Promise<Head | undefined> {
-    return (await this.#first('xrevrangeBuffer', '+', '-')).message?.head;
+    return (await this.#last())?.head;
   }
 
   async exists(): Promise<boolean> {
@@ -183,14 +196,29 @@ export class RedisLine extends StoredLine<Message | undefined, string> {
     if (kept !== undefined) await this.#ask(({ commands, key }) => commands.xtrim(key, 'MINID', '~', kept.key));
   }
 
-  /** Returns the first message of a range, and the ids before it of entries that another program has added. */
-  async #first(command: Range, from: string, to: string) {
+  /** Returns the newest message. What another program has added after it is passed once. */
+  async #last(): Promise<Message | undefined> {
+    const { message, others } = await this.#first('xrevrangeBuffer', '+', '-', this.#passed);
+    const end = others[0] ?? message?.id;
+    this.#passed = end === undefined ? undefined : { end, id: message?.id };
+    return message;
+  }
+
+  /**
+   * Returns the first message of a range, and the ids before it of entries that another program has added, without those
+   * that were passed.
+   */
+  async #first(command: Range, from: string, to: string, passed?: Passed): Promise<First> {
     const others: string[] = [];
     for (let [start, count] = [from, 1]; ; count = pageSize) {
       const page = await this.#entries(command, start, to, count);
       for (const { id, bytes, head } of page) {
         if (head !== undefined) return { message: { id, bytes, head }, others };
         others.push(id);
+        if (id !== passed?.end) continue;
+        // While that entry is there, Redis adds none before it.
+        const { message } = passed.id === undefined ? {} : await this.#first(command, passed.id, to);
+        return { message, others };
       }
       if (page.length < count) return { message: undefined, others };
       start = `(${others.at(-1)}`;

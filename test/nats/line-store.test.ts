@@ -218,6 +218,37 @@ describeInstalled('nats', 'a line in a stream of NATS', () => {
     expect(await store.since(1_000 + 10 * 105)).toBe(105);
   });
 
+  it('passes what another program publishes only once, and sees what becomes of the messages before it', async () => {
+    const [{ connection, store }, { store: other, connection: ofOther }] = [await open(server), await open(server)];
+    const { streams } = await jetstreamManager(ofOther);
+    const lastOf = async () => (await store.last())?.offset;
+    const publish = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1) ofOther.publish('rtf.v2.main.feed', 'hello');
+      await ofOther.flush();
+    };
+    await other.end();
+    await append(other, headsOf(1, 0, 10));
+    await publish(100);
+    expect(await lastOf()).toBe(9);
+    await publish(2);
+    const { outMsgs } = connection.stats();
+    expect([await lastOf(), await lastOf()]).toEqual([9, 9]);
+    expect(connection.stats().outMsgs - outMsgs).toBeLessThan(10);
+    await streams.deleteMessage(stream.name, 10);
+    expect(await lastOf()).toBe(8);
+    await other.end();
+    await append(other, headsOf(1, 9, 12, { began: 0 }));
+    expect(await lastOf()).toBe(11);
+    await publish(5);
+    expect(await lastOf()).toBe(11);
+    await streams.purge(stream.name, { keep: 3 });
+    expect([await lastOf(), await lastOf()]).toEqual([undefined, undefined]);
+    await streams.delete(stream.name);
+    await other.end();
+    await append(other, headsOf(2, 0, 150));
+    expect(await lastOf()).toBe(149);
+  });
+
   it('refuses a message that is larger than the limit of the server', async () => {
     const { connection, engine, store } = await open(server);
     await store.end();

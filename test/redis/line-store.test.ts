@@ -196,6 +196,35 @@ describeInstalled('redis', 'a line in a stream of Redis', () => {
     expect((await calls()) - before).toBeLessThan(20 + 20 + 120);
   });
 
+  it('passes what another program has added only once, and sees what becomes of the messages before it', async () => {
+    const [{ commands, store }, { store: other }] = [await open(server), await open(server)];
+    const lastOf = async () => (await store.last())?.offset;
+    const add = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1) await commands.xadd(key, '*', 'b', 'x'.repeat(1_000));
+    };
+    const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await commands.info('stats'))?.[1]);
+    await other.end();
+    await append(other, headsOf(1, 0, 10));
+    await add(300);
+    expect(await lastOf()).toBe(9);
+    const before = await sent();
+    for (let n = 0; n < 5; n += 1) expect(await lastOf()).toBe(9);
+    expect((await sent()) - before).toBeLessThan(50_000);
+    await add(1);
+    await commands.xdel(key, '1-9000');
+    expect([await lastOf(), await lastOf()]).toEqual([8, 8]);
+    // It removes the entries, and its messages have lower ids.
+    await other.end();
+    await append(other, headsOf(1, 9, 12, more));
+    expect(await lastOf()).toBe(11);
+    await commands.del(key);
+    await add(2);
+    expect([await lastOf(), await lastOf()]).toEqual([undefined, undefined]);
+    await other.end();
+    await append(other, headsOf(1, 12, 14, more));
+    expect(await lastOf()).toBe(13);
+  });
+
   it('keeps a minute, and at most 64 MiB', async () => {
     const { store } = await open(server);
     const now = jest.spyOn(performance, 'now');
