@@ -80,8 +80,7 @@ const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
 export const natsEngine = (connection: NatsConnection, options: NatsEngineOptions = {}): ClusterEngine => {
   checkConnection(connection);
   const { bucket, prefix, replicas } = { ...defaults, ...validated(options, rules) };
-  // While the client reconnects, there's no server info.
-  const connected$ = new BehaviorSubject(!connection.isClosed() && connection.info !== undefined);
+  const connected$ = new BehaviorSubject(isConnected(connection));
   const failures$ = new Subject<EngineFailure>();
   from(connection.status()).subscribe({
     next: (status) => {
@@ -189,6 +188,12 @@ export const checkConnection = (connection: NatsConnection): void => {
   const { options } = connection as { readonly options?: { readonly noEcho?: boolean } };
   if (options?.noEcho === true)
     throw invalidOption('noEcho', 'left out of the connection: an owner checks that its own messages arrive');
+};
+
+const isConnected = (connection: NatsConnection): boolean => {
+  // The client's type hides its state. The server info stays until the client tries to reconnect.
+  const { protocol } = connection as { readonly protocol?: { readonly connected?: boolean } };
+  return !connection.isClosed() && connection.info !== undefined && protocol?.connected !== false;
 };
 
 const isOfCall = (error: unknown): boolean =>

@@ -79,13 +79,16 @@ describeServer(
     });
 
     itInCi('is disconnected when it is created during an outage, and connected afterwards', async () => {
-      const { connection } = await open();
+      const { connection, engine: before } = await open();
       await server().broker.kill();
+      await becomes(before, false);
+      const early = natsEngine(connection);
+      expect(await firstValueFrom(early.connected$)).toBe(false);
       await waitFor(() => connection.info === undefined);
-      const engine = natsEngine(connection);
-      expect(await firstValueFrom(engine.connected$)).toBe(false);
+      const late = natsEngine(connection);
+      expect(await firstValueFrom(late.connected$)).toBe(false);
       await server().broker.start();
-      await becomes(engine, true);
+      await Promise.all([early, late].map((engine) => becomes(engine, true)));
     });
 
     itInCi('answers no request while its connection is drained', async () => {
