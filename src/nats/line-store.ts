@@ -216,7 +216,7 @@ export class NatsLine extends StoredLine<Newest, number> {
       ...{ storage: storage === 'file' ? StorageType.File : StorageType.Memory, num_replicas: this.#parts.replicas },
       ...limitsOf({ maxAgeMs, maxBytes }),
       // The server remembers each id for so long. They only link messages, so a short time will do.
-      duplicate_window: nanos(Math.min(1_000, maxAgeMs)),
+      duplicate_window: nanos(Math.min(1_000, Math.round(maxAgeMs))),
     });
   }
 
@@ -290,7 +290,7 @@ const after = (seq: number): MsgHdrs => {
 };
 
 const limitsOf = ({ maxAgeMs, maxBytes }: Pick<LineSpec, 'maxAgeMs' | 'maxBytes'>) => ({
-  ...(maxAgeMs !== undefined && { max_age: maxAgeMs === Infinity ? 0 : nanos(maxAgeMs) }),
+  ...(maxAgeMs !== undefined && { max_age: maxAgeMs === Infinity ? 0 : nanos(Math.round(maxAgeMs)) }),
   ...(maxBytes !== undefined && { max_bytes: maxBytes === Infinity ? -1 : maxBytes }),
 });
 

@@ -78,6 +78,7 @@ describeInstalled('nats', 'a line in a stream of NATS', () => {
     expect(created).toMatchObject({ storage: 'file', max_age: 3_600e9, max_bytes: 64 * 1024 * 1024 });
     await streams.update(stream.name, { max_bytes: 5_000_000 });
     expect(await configured({ maxAgeMs: Infinity })).toMatchObject({ max_age: 0, max_bytes: 5_000_000 });
+    expect(await configured({ maxAgeMs: 1_000_000 / 3 })).toMatchObject({ max_age: 333_333_000_000 });
   });
 
   it('goes on after a restart that lost the messages, and sends nothing late that was appended meanwhile', async () => {
