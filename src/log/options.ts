@@ -48,8 +48,7 @@ export interface AppendOptions {
    * the stream ends with it. A failure of the end itself, after you have unsubscribed, is a process warning unless you
    * pass a function.
    *
-   * While a server refuses the first record, the function receives that, and the source isn't subscribed to yet. A log
-   * that can't be opened (another writer has it, the folder can't be made, a permission is missing) only ends the stream.
+   * A log that can't be opened (another writer has it, a permission is missing) only ends the stream.
    *
    * @defaultValue `'error'`
    */

@@ -38,7 +38,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
   [
     /maximum (bytes|messages|number of streams)|insufficient (storage )?resources|resource limits|no space|\bOOM\b|\bMISCONF\b/i,
-    'The store is full: raise its limit (those of the stream or the account of NATS, maxmemory of Redis), or free space.',
+    'The store is full: free space, or raise its limit (of the stream or the account of NATS, maxmemory of Redis).',
   ],
   [
     /message size exceeds/i,
@@ -49,7 +49,6 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
     'Another stream has the name or the subject: remove it, or choose another name.',
   ],
   [/stream not found/i, 'Something has removed the stream. Find out what, and open the log again.'],
-  [/replicas > 1/i, 'This server is not in a cluster of NATS: create the stream with one replica.'],
   [
     /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
     "Use one primary Redis server, with or without Sentinel: Redis Cluster isn't supported.",

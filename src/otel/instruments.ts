@@ -57,7 +57,7 @@ export interface ClusterOwner {
 export interface RelayGate {
   /** Returns the current status. */
   status(): {
-    /** How often a client received a gap because the log couldn't be read. */
+    /** How many replays failed. */
     readonly failedReplays?: number | undefined;
     /** Why it can't; `undefined` if it can. */
     readonly refused?: { readonly code: string } | undefined;
@@ -133,7 +133,7 @@ const observed = Object.entries({
   ),
   'trade_feed.relay.replays.failed': counter(
     '{replay}',
-    'How often a client of the relay received a gap because the log could not be read.',
+    'Gaps of clients because the log of the relay could not be read.',
     (_, { relay }) => (relay ? [[relay.status().failedReplays ?? 0]] : []),
   ),
   'trade_feed.cluster.owner': current(

@@ -82,7 +82,7 @@ export interface RelayStatus {
   readonly topics: number;
   /** Clients still waiting for `authorize`. They count for `maxClients`. */
   readonly authorizing: number;
-  /** How often a client received a gap because the log couldn't be read: `events$` says why in `replay-failed`. */
+  /** How many replays failed: see the event `replay-failed`. */
   readonly failedReplays: number;
   /** Why the relay can't admit clients, until one joins. Missing if it can. */
   readonly refused?: RelayRefused;

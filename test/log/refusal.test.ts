@@ -8,7 +8,6 @@ it.each([
   'message size exceeds maximum allowed',
   'subjects overlap with an existing stream',
   'stream not found',
-  'replicas > 1 not supported in non-clustered mode',
   'jetstream not enabled for account',
   'closed connection',
   'Connection is closed.',
