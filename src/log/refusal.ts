@@ -38,7 +38,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
   [
     /maximum (bytes|messages|number of streams)|insufficient (storage )?resources|resource limits|no space|\bOOM\b|\bMISCONF\b/i,
-    'The store is full: free space, or raise its limit (of the stream or the account of NATS, maxmemory of Redis).',
+    'The store is full: raise its limit (of the stream or the account of NATS, maxmemory of Redis), or free space.',
   ],
   [
     /message size exceeds/i,
