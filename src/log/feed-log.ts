@@ -116,8 +116,12 @@ export const feedLog = (target: string, options: FeedLogOptions = {}): FeedLog =
     ...historyOfFolder(fs, folder),
     committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
   });
-  // The owner of a cluster opens its log between two frames.
-  return { ...log, append: (own) => (prepareLocks(), log.append(own)) };
+  const append: FeedLog['append'] = (own) => {
+    // The owner of a cluster opens its log between two frames.
+    prepareLocks();
+    return log.append(own);
+  };
+  return { ...log, append };
 };
 
 /** What a log does in a folder, or on a server. */

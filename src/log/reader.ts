@@ -230,6 +230,7 @@ export class LogReader extends RecordReader {
     if (isCompressed) {
       fd = undefined;
       const compressed = closedAfter(disk, segment.fd, () => readAll(disk, segment.fd));
+      // A damaged file is a gap, or an error with `onDamage`: `header` says so.
       bytes = await gunzip(compressed).catch(() => {
         this.records.header(undefined, segment.offset, { path, position: 0 });
         return noBytes;

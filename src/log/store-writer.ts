@@ -8,7 +8,7 @@ import { firstValueFrom, skipWhile, Subscription, timeout } from 'rxjs';
 import { newLine, type Place, startOf } from '../protocol/place.js';
 import type { Fail } from './append.js';
 import { recordLine } from './lines.js';
-import { lineLimits, type LineStore } from './line-store.js';
+import { lineLimits, type LineStore, type Stored as Answer } from './line-store.js';
 import { LineWriter } from './line-writer.js';
 import { inUse, LogError } from './log-error.js';
 import { encodeMessage, type LogHead } from './log-message.js';
@@ -54,7 +54,7 @@ export const takeLog = async (log: StoredLog, fail: Fail, isOver: () => boolean)
         release ??= await takeRole(log, 'writer');
         if (release === undefined) throw inUse(log.path);
         const head = claim(last, writer);
-        const problem = await stored(store, head);
+        const answer = await stored(store, head);
         const end = (await store.end()) as LogHead | undefined;
         if (end?.writer === writer) {
           faults.worked();
@@ -62,7 +62,9 @@ export const takeLog = async (log: StoredLog, fail: Fail, isOver: () => boolean)
         }
         // Another one was faster.
         if (end !== undefined && (end.gen !== last?.gen || end.writer !== last.writer)) throw inUse(log.path);
-        faults.failed(problem);
+        // The last writer's end came in between: what follows it is stored.
+        const isLate = 'refused' in answer && answer.refused === 'fenced';
+        if (!isLate) faults.failed('refused' in answer ? answer.error : undefined);
       } catch (error) {
         if (error instanceof LogError) throw error;
         // Nothing answers any more.
@@ -90,12 +92,11 @@ const claim = (last: LogHead | undefined, writer: string): LogHead => {
   return { ...place, after, began: place.offset, count: 0, writer, state: [], next: place, part: 0, parts: 1 };
 };
 
-/** Stores a message. Returns why the store refuses it, if it does. */
-const stored = async (store: LineStore, head: LogHead): Promise<unknown> => {
+/** Stores a message. Returns what became of it. */
+const stored = (store: LineStore, head: LogHead): Promise<Answer> => {
   const answered = firstValueFrom(store.stored$.pipe(timeout({ first: lineLimits.requestMs })));
   store.append(head, encodeMessage(head, noBody));
-  const answer = await answered;
-  return 'refused' in answer ? answer.error : undefined;
+  return answered;
 };
 
 /** Records that are sent together. */

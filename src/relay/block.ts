@@ -30,11 +30,10 @@ export class Block implements Reached {
    * @param memory - where its bytes are
    */
   constructor(
-    from: number,
-    { end, watermark, reached }: Reached,
+    { from, end, watermark, reached }: Reached & Pick<Block, 'from'>,
     fields: readonly Buffer[],
     id: string,
-    memory: Pick<LineMemory, 'join'>,
+    memory: LineMemory,
   ) {
     this.from = from;
     this.end = end;

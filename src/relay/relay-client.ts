@@ -129,7 +129,7 @@ export class RelayClient {
     this.#stored = { status: status ?? this.#stored?.status };
     if (cut !== undefined) this.#reportBehind();
     if (bytes > 0)
-      output.write(new Block(-1, { ...nothing, end: progress.position }, fields, this.#id, this.#run.log.memory));
+      output.write(new Block({ ...nothing, from: -1, end: progress.position }, fields, this.#id, this.#run.log.memory));
     this.#continueAfter(end, true, output);
     return bytes;
   }

@@ -87,7 +87,7 @@ export class RelayRun {
     const { end, fields } = batch;
     const watermark = Math.max(batch.watermark, least.watermark);
     const reached = Math.max(end.at, watermark, least.reached);
-    return new Block(offset, { end, watermark, reached }, fields, idAt(end, reached), this.log.memory);
+    return new Block({ from: offset, end, watermark, reached }, fields, idAt(end, reached), this.log.memory);
   }
 }
 

@@ -2,7 +2,7 @@
  * @lane brokers
  * @ci
  */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { defer, lastValueFrom, NEVER, startWith, Subject, take } from 'rxjs';
 import type { FeedLog, LogError, LogRecord } from '../../src/log/index.js';
@@ -21,6 +21,9 @@ const startNoting = (log: FeedLog) => {
   const noted: LogError[] = [];
   return { noted, ...startWriter(log, { onError: (error: LogError) => void noted.push(error) }) };
 };
+
+// A test that fails leaves its spy, which would count the warnings of others.
+afterEach(() => void jest.restoreAllMocks());
 
 for (const kind of kinds) {
   const { title, connect, intrude, cursorKey, refusals } = logServers[kind];

@@ -53,6 +53,27 @@ describe('a writer of a log in a store', () => {
     expect([...writer.errors, ...writer.noted]).toHaveLength(1);
   });
 
+  it('reports nothing if the end of the last writer comes while it begins', async () => {
+    let isLate = true;
+    const open = memoryLog((store) => {
+      const reports$ = new Subject<Stored>();
+      store.stored$.subscribe(reports$);
+      return {
+        stored$: reports$,
+        append: (head, bytes, only) => {
+          if (!isLate) return store.append(head, bytes, only);
+          isLate = false;
+          queueMicrotask(() => reports$.next({ refused: 'fenced', error: new Error('wrong last sequence') }));
+        },
+      };
+    });
+    const writer = startNoting(open());
+    writer.send(opened(), frame(1));
+    await writer.end();
+    expect([...writer.errors, ...writer.noted]).toEqual([]);
+    expect(textsOf(await all(open()))).toEqual(texts(1, 2));
+  });
+
   it('reports a refusal once, and again after it has worked', async () => {
     const { state, open } = refusing();
     const writer = startNoting(open());
